@@ -15,6 +15,11 @@ std::vector<std::string> NamesOf(const Option& option) {
   return names;
 }
 
+std::string ValueText(const Option& option) {
+  if (!option.implied.empty()) return "[=" + option.value + "]";
+  return option.value.empty() ? "" : " " + option.value;
+}
+
 std::string OneOf(const std::vector<std::string>& words) {
   std::string text;
   for (std::size_t i = 0; i < words.size(); ++i) {

@@ -16,6 +16,7 @@ inline constexpr std::string_view kWhatGroup = "What is collected";
 inline constexpr std::string_view kWhenGroup = "When";
 inline constexpr std::string_view kWhoGroup =
     "Who (all of these must fit; each may be given again for others)";
+inline constexpr std::string_view kReportGroup = "What is shown";
 inline constexpr std::string_view kOutputGroup = "Output";
 inline constexpr std::string_view kOtherGroup = "Other";
 
@@ -31,12 +32,15 @@ struct Option {
   std::string names = {};    // "-p,--pid"; without a dash: an argument, which help leaves out
   OptionVariable into = {};  // must outlive the parser
   std::string value = {};    // what its value is called: "PID[,PID]..."; empty: a flag
+  std::string implied = {};  // of a string: a flag that means this, or has `value` behind a "="
   std::string help = {};     // one line, lower case, no final stop
   std::string more = {};     // sentences that only the manual page has
   std::vector<std::string> words = {};  // all values there are; empty: others
   Offer offer = Offer::kNothing;        // without `words`
 
   [[nodiscard]] bool IsArgument() const { return !names.starts_with('-'); }
+  // Whether the argument behind it is its value.
+  [[nodiscard]] bool TakesValue() const { return !value.empty() && implied.empty(); }
   [[nodiscard]] bool IsRepeated() const {
     return std::holds_alternative<std::vector<std::string>*>(into);
   }
@@ -55,6 +59,8 @@ struct Command {
   void Add(Option option) { options.push_back(std::move(option)); }
 };
 
+// "[=stacks]" of a flag that may have a value, " PID" of an option with one; empty: neither.
+[[nodiscard]] std::string ValueText(const Option& option);
 // "-p", "--pid". Empty: an argument.
 [[nodiscard]] std::vector<std::string> NamesOf(const Option& option);
 // "a, b or c".

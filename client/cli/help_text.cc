@@ -52,7 +52,7 @@ std::string Title(const Option& option) {
     else
       title += ", " + name;
   }
-  return option.value.empty() ? title : title + " " + option.value;
+  return title + ValueText(option);
 }
 
 }  // namespace

@@ -126,25 +126,36 @@ void AddTimes(Command& command, RawTimes& raw) {
                .help = "written as for --from; default now"});
 }
 
+namespace {
+
+void AddWho(Command& command, const char* names, OptionVariable into, const char* value,
+            const char* help, Offer offer = Offer::kNothing) {
+  command.Add({.group = kWhoGroup,
+               .names = names,
+               .into = into,
+               .value = value,
+               .help = help,
+               .offer = offer});
+}
+
+}  // namespace
+
 void AddFilters(Command& command, RawFilters& raw) {
-  const auto add = [&](const char* names, OptionVariable into, const char* value, const char* help,
-                       Offer offer = Offer::kNothing) {
-    command.Add({.group = kWhoGroup,
-                 .names = names,
-                 .into = into,
-                 .value = value,
-                 .help = help,
-                 .offer = offer});
-  };
-  add("-p,--pid", &raw.pids, "PID", "processes: -p 1234 or -p 1234,1235", Offer::kPids);
-  add("--comm", &raw.comms, "NAME", "processes of a name; * and ? stand for any text",
-      Offer::kPrograms);
-  add("--exe", &raw.executables, "PATH", "processes of a program: a path or its end");
-  add("--cgroup", &raw.cgroups, "PATH", "processes of a cgroup: /system.slice/*", Offer::kFolders);
-  add("--container", &raw.containers, "ID", "processes of a container: its id or its beginning");
-  add("--unit", &raw.units, "UNIT", "processes of a systemd unit");
-  add("--user", &raw.users, "USER", "processes of a user, by name or number");
-  add("--thread", &raw.threads, "NAME", "threads of a name, or a tid");
+  AddWho(command, "-p,--pid", &raw.pids, "PID", "processes: -p 1234 or -p 1234,1235", Offer::kPids);
+  AddWho(command, "--comm", &raw.comms, "NAME", "processes of a name; * and ? stand for any text",
+         Offer::kPrograms);
+  AddWho(command, "--cgroup", &raw.cgroups, "PATH", "processes of a cgroup: /system.slice/*",
+         Offer::kFolders);
+  AddHistoryFilters(command, raw);
+}
+
+void AddHistoryFilters(Command& command, RawFilters& raw) {
+  AddWho(command, "--exe", &raw.executables, "PATH", "processes of a program: a path or its end");
+  AddWho(command, "--container", &raw.containers, "ID",
+         "processes of a container: its id or its beginning");
+  AddWho(command, "--unit", &raw.units, "UNIT", "processes of a systemd unit");
+  AddWho(command, "--user", &raw.users, "USER", "processes of a user, by name or number");
+  AddWho(command, "--thread", &raw.threads, "NAME", "threads of a name, or a tid");
   command.Add({.group = kWhoGroup,
                .names = "--state",
                .into = &raw.state,

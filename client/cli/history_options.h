@@ -39,6 +39,8 @@ struct RawFilters {
 
 void AddTimes(Command& command, RawTimes& raw);
 void AddFilters(Command& command, RawFilters& raw);
+// Of these, all but -p, --comm and --cgroup: for commands that have those as a target.
+void AddHistoryFilters(Command& command, RawFilters& raw);
 
 [[nodiscard]] Result<HistoryQuestion> ParseQuestion(const RawTimes& times,
                                                     const RawFilters& filters,

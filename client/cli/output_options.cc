@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/cli/values.h"
 #include "client/format/exporter.h"
 
 namespace profd::client {
 namespace {
+
+constexpr std::string_view kOnWhomSteps = "steps";
+constexpr std::string_view kOnWhomStacks = "stacks";
 
 std::vector<std::string> FormatNames() {
   std::vector<std::string> names;
@@ -43,22 +47,29 @@ void AddOutputFiles(Command& command, std::vector<std::string>& files, const std
                .offer = Offer::kFiles});
 }
 
+void AddFormat(Command& command, std::string& format, const std::vector<std::string>& names,
+               const std::string& more) {
+  command.Add({.group = kOutputGroup,
+               .names = "-f,--format",
+               .into = &format,
+               .value = "FORMAT",
+               .help = "the format of standard output and of files whose names do not say it: " +
+                       OneOf(names),
+               .more = more,
+               .words = names});
+}
+
 void AddOutput(Command& command, OutputOptions& output) {
   AddOutputFiles(command, output.files,
                  "write to FILE, in the format of its extension; may be given again for more "
                  "files; - is standard output");
-  command.Add({.group = kOutputGroup,
-               .names = "-f,--format",
-               .into = &output.format,
-               .value = "FORMAT",
-               .help = "the format of standard output and of files whose names do not say it: " +
-                       OneOf(FormatNames()),
-               .words = FormatNames()});
+  AddFormat(command, output.format, FormatNames());
   command.Add({.group = kOutputGroup,
                .names = "--threads",
                .into = &output.threads,
                .help = "keep threads apart (folded, svg), and alike processes (svg)"});
   AddNames(command, output.names);
+  AddOnWhom(command, output.on_whom);
   command.Add({.group = kOutputGroup,
                .names = "--gil",
                .into = &output.gil,
@@ -67,6 +78,28 @@ void AddOutput(Command& command, OutputOptions& output) {
                        "which that is unknown are left out and counted in a note. If no time "
                        "is left, the error says why: there is no interpreter of CPython, or it is "
                        "not supported."});
+}
+
+void AddOnWhom(Command& command, std::string& text) {
+  command.Add({.group = kOutputGroup,
+               .names = "--on-whom",
+               .into = &text,
+               .value = std::string(kOnWhomStacks),
+               .implied = std::string(kOnWhomSteps),
+               .help = "behind the state of a blocked stack, who is waited for, and on whom these "
+                       "wait (folded, svg, speedscope); with =stacks their stacks, too",
+               .more = "After [blocked:lock] come a frame --, a frame [waits for NAME] for each "
+                       "thread, and how it ends: [runs], [no CPU], [timer], [disk], [net], "
+                       "[still waits] ... No time changes. [runs ~] stands behind a stack that is "
+                       "an estimate."});
+}
+
+Result<PathDetail> ParseOnWhom(const std::string& text) {
+  if (text.empty()) return PathDetail::kNone;
+  if (text == kOnWhomSteps) return PathDetail::kSteps;
+  if (text == kOnWhomStacks) return PathDetail::kStacks;
+  return Usage("--on-whom=" + text + ": there is no such detail",
+               "write --on-whom, or --on-whom=stacks");
 }
 
 void AddGroupBy(Command& command, std::string& text, const std::string& help) {

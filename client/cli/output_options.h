@@ -7,12 +7,27 @@
 
 #include "client/cli/command_model.h"
 #include "client/profile/grouping.h"
+#include "client/profile/options.h"
+#include "client/profile/report/report_question.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
 
 // What a summary and a terminal show of a profile.
-enum class Report { kSummary, kSymbols, kSymbolsJson, kList, kListJson };
+enum class Report {
+  kSummary,
+  kSymbols,
+  kSymbolsJson,
+  kList,
+  kListJson,
+  kWaits,  // as the formats of its files say: the next three, too
+  kWaitsJson,
+  kWaitsDot,
+  kWaitsSvg,
+  kReport,  // as the formats of its files say: the next two, too
+  kReportCsv,
+  kReportJson
+};
 
 struct NameOptions {
   bool signatures = false;
@@ -27,16 +42,26 @@ struct OutputOptions {
   bool threads = false;
   NameOptions names;
   bool gil = false;                  // only time with the GIL held
+  std::string on_whom;               // as ParseOnWhom takes it
   std::optional<GroupKey> group_by;  // none: by process, and the summary by thread
+  ReportQuestion question;           // of Report::kReport
 };
 
 // The parser fills them as they are: what a format or a file name means is decided when they are
 // written.
 void AddNames(Command& command, NameOptions& names);
-// -o, -f, --threads, AddNames, --gil.
+// -o, -f, --threads, AddNames, AddOnWhom, --gil.
 void AddOutput(Command& command, OutputOptions& output);
 // -o, as AddOutput has it.
 void AddOutputFiles(Command& command, std::vector<std::string>& files, const std::string& help);
+// -f, one of `names`. `more`: for the manual page only.
+void AddFormat(Command& command, std::string& format, const std::vector<std::string>& names,
+               const std::string& more = "");
+
+// --on-whom.
+void AddOnWhom(Command& command, std::string& text);
+// Empty: kNone.
+[[nodiscard]] Result<PathDetail> ParseOnWhom(const std::string& text);
 
 void AddGroupBy(Command& command, std::string& text, const std::string& help);
 // Empty: none.

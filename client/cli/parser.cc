@@ -21,7 +21,10 @@ void AddTo(CLI::App& app, const Option& option) {
     else
       app.add_flag(option.names, **flag);
   } else if (const auto* text = std::get_if<std::string*>(&option.into)) {
-    app.add_option(option.names, **text);
+    if (option.implied.empty())
+      app.add_option(option.names, **text);
+    else
+      app.add_flag(option.names + "{" + option.implied + "}", **text);
   } else if (const auto* texts = std::get_if<std::vector<std::string>*>(&option.into)) {
     app.add_option(option.names, **texts)->allow_extra_args(option.IsArgument());
   }

@@ -14,6 +14,16 @@ Result<v1::Mode> ParseMode(const std::string& text) {
 
 }  // namespace
 
+void AddDuration(Command& command, std::string& duration, const std::string& standard,
+                 const std::string& more) {
+  command.Add({.group = kWhatGroup,
+               .names = "-d,--duration",
+               .into = &duration,
+               .value = "TIME",
+               .help = "how long: 10s, 500ms, 2m; a bare number is seconds; default " + standard,
+               .more = "It is between 1ms and 24h." + (more.empty() ? more : " " + more)});
+}
+
 void AddFrequency(Command& command, RawSampling& raw) {
   command.Add({.group = kWhatGroup,
                .names = "-F,--frequency",
@@ -47,6 +57,11 @@ void AddSampling(Command& command, RawSampling& raw) {
                .into = &raw.no_hooks,
                .help = "visit threads at sampling points, and run no program at context switches: "
                        "waits are sampled, not measured"});
+  command.Add({.group = kWhatGroup,
+               .names = "--no-wakers",
+               .into = &raw.no_wakers,
+               .help = "do not capture who ends waits, and follow no thread outside the target: "
+                       "nothing says on whom threads wait"});
 }
 
 Result<Sampling> ParseSampling(const RawSampling& raw) {
@@ -62,6 +77,7 @@ Result<Sampling> ParseSampling(const RawSampling& raw) {
     sampling.budget_cpus = *budget;
   }
   sampling.no_hooks = raw.no_hooks;
+  sampling.no_wakers = raw.no_wakers;
   const Result<v1::Mode> mode = ParseMode(raw.mode);
   if (!mode) return mode.error();
   sampling.mode = *mode;

@@ -15,6 +15,7 @@ struct Sampling {
   double budget_cpus = 0;  // as in CollectRequest
   v1::Mode mode = v1::MODE_WALL;
   bool no_hooks = false;  // snapshot mode
+  bool no_wakers = false;
 };
 
 struct RawSampling {
@@ -22,10 +23,17 @@ struct RawSampling {
   std::string budget;
   std::string mode = "wall";
   bool no_hooks = false;
+  bool no_wakers = false;
 };
 
+// -d. `standard`: how long where none is named. `more`: for the manual page only.
+void AddDuration(Command& command, std::string& duration, const std::string& standard,
+                 const std::string& more = "");
+// The `standard` of commands that also take -- COMMAND.
+inline constexpr const char* kTenSecondsOrCommand = "10s, with -- COMMAND until it ends";
 void AddFrequency(Command& command, RawSampling& raw);  // -F
-void AddSampling(Command& command, RawSampling& raw);   // AddFrequency, --budget, -m, --no-hooks
+void AddSampling(Command& command,
+                 RawSampling& raw);  // AddFrequency, --budget, -m, --no-hooks, --no-wakers
 [[nodiscard]] Result<Sampling> ParseSampling(const RawSampling& raw);
 
 }  // namespace profd::client

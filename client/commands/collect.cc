@@ -107,6 +107,7 @@ v1::CollectRequest Collection::Request() const {
   request.set_frequency_hz(options_.sampling.frequency_hz);
   request.set_budget_cpus(options_.sampling.budget_cpus);
   request.set_no_hooks(options_.sampling.no_hooks);
+  request.set_no_wakers(options_.sampling.no_wakers);
   request.set_hardware_cycles(options_.hardware_cycles);
   request.set_no_inlined(!options_.inlined);
   request.set_no_lines(!options_.lines);
@@ -277,15 +278,9 @@ CollectVerb::CollectVerb()
             .footer = kFooter}) {
   command().behind = &raw_.command;
   AddTarget(command(), raw_.target);
-  command().Add(
-      {.group = kWhatGroup,
-       .names = "-d,--duration",
-       .into = &raw_.duration,
-       .value = "TIME",
-       .help = "how long: 10s, 500ms, 2m; a bare number is seconds; default 10s, with -- "
-               "COMMAND until it ends",
-       .more = "It is between 1ms and 24h. Of a profd that replays a recording: how much of its "
-               "time, from its start; the default is all of it."});
+  AddDuration(command(), raw_.duration, kTenSecondsOrCommand,
+              "Of a profd that replays a recording: how much of its time, from its start; the "
+              "default is all of it.");
   AddSampling(command(), raw_.sampling);
   AddChildren(command(), raw_.target);
   command().Add({.group = kWhatGroup,

@@ -13,9 +13,11 @@
 #include "client/commands/export.h"
 #include "client/commands/list.h"
 #include "client/commands/query.h"
+#include "client/commands/report.h"
 #include "client/commands/status.h"
 #include "client/commands/symbols.h"
 #include "client/commands/top.h"
+#include "client/commands/waits.h"
 
 namespace profd::client {
 namespace {
@@ -36,6 +38,8 @@ std::vector<std::unique_ptr<Verb>> MakeVerbs() {
   std::vector<std::unique_ptr<Verb>> verbs;
   verbs.push_back(std::make_unique<CollectVerb>());
   verbs.push_back(std::make_unique<TopVerb>());
+  verbs.push_back(std::make_unique<WaitsVerb>());
+  verbs.push_back(std::make_unique<ReportVerb>());
   verbs.push_back(std::make_unique<QueryVerb>());
   verbs.push_back(std::make_unique<ListVerb>());
   verbs.push_back(std::make_unique<DumpVerb>());

@@ -193,6 +193,7 @@ class Comparison {
                                      .threads = options_.threads,
                                      .signatures = options_.names.signatures,
                                      .mangled = options_.names.mangled,
+                                     .on_whom = options_.on_whom,
                                      .a_name = NameOf(options_.a),
                                      .b_name = NameOf(options_.b)});
     if (!diff) return diff.error();
@@ -297,18 +298,13 @@ void DiffVerb::AddOutput() {
   AddOutputFiles(command(), options_.files,
                  "write to FILE: .svg, .folded or .json; may be given again for more files; - is "
                  "standard output");
-  command().Add({.group = kOutputGroup,
-                 .names = "-f,--format",
-                 .into = &options_.format,
-                 .value = "FORMAT",
-                 .help = "the format of standard output and of files whose names do not say it: " +
-                         OneOf(FormatNames()),
-                 .words = FormatNames()});
+  AddFormat(command(), options_.format, FormatNames());
   command().Add({.group = kOutputGroup,
                  .names = "--threads",
                  .into = &options_.threads,
                  .help = "keep threads apart by their names"});
   AddNames(command(), options_.names);
+  AddOnWhom(command(), on_whom_);
 }
 
 Result<void> DiffVerb::Take() {
@@ -317,6 +313,9 @@ Result<void> DiffVerb::Take() {
     return Usage(sides_.empty() ? "nothing to compare is named" : "only one side is named", form);
   if (sides_.size() > 2) return Usage("more than two sides are named", form);
   if (sides_[0] == "-" && sides_[1] == "-") return Usage("both sides are standard input", form);
+  const Result<PathDetail> on_whom = ParseOnWhom(on_whom_);
+  if (!on_whom) return on_whom.error();
+  options_.on_whom = *on_whom;
   const std::uint64_t now_unix_ns = NowUnixNs();
   for (const auto& [side, word] : {std::pair(&options_.a, sides_[0]), {&options_.b, sides_[1]}}) {
     auto question = ParseRange(filters_, word, now_unix_ns);

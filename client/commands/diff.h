@@ -25,6 +25,7 @@ struct DiffCommandOptions {
   bool absolute = false;
   bool threads = false;
   NameOptions names;
+  PathDetail on_whom = PathDetail::kNone;
 };
 
 class DiffVerb : public Verb {
@@ -39,6 +40,7 @@ class DiffVerb : public Verb {
 
   std::vector<std::string> sides_;
   RawFilters filters_;
+  std::string on_whom_;
   DiffCommandOptions options_;
 };
 

@@ -65,8 +65,10 @@ class Examination {
       LookAtDaemon();
     }
     if (!options_.pid) return std::move(findings_);
-    if (here) Add(CheckProcess(*options_.pid, host));
-    if (!unreachable) LookAtProcess(*options_.pid);
+    const std::optional<Result<v1::Profile>> seen =
+        unreachable ? std::nullopt : std::optional(Collect(*options_.pid));
+    if (here) Add(CheckProcess(*options_.pid, host, seen && *seen ? &**seen : nullptr));
+    if (seen) JudgeSamples(*seen);
     return std::move(findings_);
   }
 
@@ -89,7 +91,7 @@ class Examination {
     Add(CheckStatus(*status));
   }
 
-  void LookAtProcess(std::uint32_t pid) {
+  Result<v1::Profile> Collect(std::uint32_t pid) {
     v1::Target target;
     target.mutable_pids()->add_id(pid);
     v1::CollectRequest request;
@@ -99,7 +101,10 @@ class Examination {
     CollectCallbacks callbacks;
     callbacks.started = [](const v1::Started&) -> Result<void> { return {}; };
     callbacks.progress = [](const v1::Progress&) -> Result<void> { return {}; };
-    const Result<v1::Profile> profile = connection_.client->Collect(request, callbacks);
+    return connection_.client->Collect(request, callbacks);
+  }
+
+  void JudgeSamples(const Result<v1::Profile>& profile) {
     if (!profile) {
       findings_.push_back(
           {"process", Verdict::kFail, profile.error().message, profile.error().hint});

@@ -10,13 +10,13 @@ namespace profd::client {
 ListVerb::ListVerb()
     : Verb({.name = "list",
             .usage = "profctl list [--since SPAN | --from TIME --to TIME] [WHO]... [OPTIONS]",
-            .summary = "list the processes of the history, or their threads, with their shares of "
-                       "the time",
+            .summary = "list the processes of the history, or their threads, with their time in "
+                       "each state",
             .about =
-                "Running, stolen and runnable are shares of one CPU over the whole time range; "
-                "blocked is one of the time that the threads lived. Stolen is shown where it is "
-                "more than 0.5 %, and so are working and spinning (waiting with a CPU in hand) "
-                "in the place of running.",
+                "Times are in threads on average over the whole time range, so running is also "
+                "how many CPUs a process used. Stolen is shown where it is more than 0.5 % of "
+                "a CPU, and so are working and spinning (waiting with a CPU in hand) in the "
+                "place of running.",
             .footer = "Examples:\n"
                       "  profctl list --since 10m\n"
                       "  profctl list --unit redis-server --threads"}) {

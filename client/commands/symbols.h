@@ -1,12 +1,7 @@
 // symbols: where names come from, module by module.
 #pragma once
 
-#include <string>
-#include <variant>
-#include <vector>
-
-#include "client/commands/collect.h"
-#include "client/commands/export.h"
+#include "client/commands/file_or_target.h"
 
 namespace profd::client {
 
@@ -17,22 +12,14 @@ class SymbolsVerb : public Verb {
   [[nodiscard]] Result<void> Take() override;
   [[nodiscard]] bool ShowsProgress() const override { return !raw_.no_progress; }
   [[nodiscard]] int Run(const Context& context) override;
-  [[nodiscard]] const std::variant<CollectOptions, ExportCommandOptions>& options() const {
-    return options_;
-  }
+  [[nodiscard]] const FileOrTarget& options() const { return options_; }
 
  private:
-  struct Raw {
-    std::string input;
-    RawTarget target;
-    std::string duration;
-    RawSampling sampling;
+  struct Raw : RawFileOrTarget {
     bool json = false;
-    std::vector<std::string> files;
-    bool no_progress = false;
   };
   Raw raw_;
-  std::variant<CollectOptions, ExportCommandOptions> options_;
+  FileOrTarget options_;
 };
 
 }  // namespace profd::client

@@ -71,7 +71,7 @@ std::string Replace(std::string text, std::string_view from, std::string_view to
 
 // What bash does for the value of an option. "": the option is a flag.
 std::string BashAction(const Option& option) {
-  if (option.value.empty()) return "";
+  if (!option.TakesValue()) return "";
   const auto words = [](const std::string& list) {
     return "COMPREPLY=($(compgen -W \"" + list + "\" -- \"$current\")); return";
   };
@@ -123,7 +123,7 @@ std::string Quoted(const std::string& text, std::string_view quote) {
 }
 
 std::string FishAction(const Option& option) {
-  if (option.value.empty()) return "";
+  if (!option.TakesValue()) return "";
   if (!option.words.empty()) return " -x -a '" + Join(option.words, " ") + "'";
   switch (option.offer) {
     case Offer::kFiles:
@@ -147,7 +147,7 @@ std::string FishOption(const Option& option) {
 }
 
 std::string ZshAction(const Option& option) {
-  if (option.value.empty()) return "";
+  if (!option.TakesValue()) return "";
   if (!option.words.empty()) return ":value:(" + Join(option.words, " ") + ")";
   switch (option.offer) {
     case Offer::kFiles:

@@ -67,7 +67,7 @@ std::string Sentences(const Option& option) {
   out = std::regex_replace(out, std::regex(R"((^|[ (\n])((?:\\-){1,2}[A-Za-z](?:[a-z]|\\-)*))"),
                            "$1\\fB$2\\fR");
   const std::string value = option.value.substr(0, option.value.find('['));
-  if (!value.empty())
+  if (option.TakesValue())
     out = std::regex_replace(out, std::regex("\\b" + value + "\\b"), "\\fI" + value + "\\fR");
   return out;
 }
@@ -76,7 +76,7 @@ std::string Tag(const Option& option) {
   std::string tag;
   for (const std::string& name : NamesOf(option))
     tag += (tag.empty() ? "\\fB\\%" : ", \\fB\\%") + Roff(name) + "\\fR";
-  return option.value.empty() ? tag : tag + " " + Value(option.value);
+  return tag + Value(ValueText(option));
 }
 
 bool IsSame(const Option& a, const Option& b) {

@@ -2,7 +2,8 @@
 //
 // Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds; shown at
 // first: wall, or cpu and off_cpu where only that was sampled. Labels: pid, tid, process, thread,
-// state, wait, gil; of time on a CPU running (working, spinning), class and rule. Stacks hold
+// state, wait, gil; of time on a CPU running (working, spinning), class and rule; of blocked time
+// on whom it waits: waits_for, path and path_end; of frameworks operator and phase. Stacks hold
 // functions only: -tagroot=process,thread and -tagleaf=state,wait,running put the rest back.
 // Addresses are offsets in the module's file.
 #include "client/format/exporter.h"
@@ -12,11 +13,16 @@
 
 #include <algorithm>
 #include <map>
+#include <string>
 #include <tuple>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/on_whom.h"
+#include "client/profile/operators/operators.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
@@ -29,6 +35,14 @@ constexpr std::uint64_t kPageBytes = 4096;
 // Location ids over all samples: the format has no tree, and a protobuf ends at 2 GiB.
 constexpr std::uint64_t kMaxLocationIds = 200'000'000;
 
+// Strings of the file; 0: none.
+struct PathText {
+  std::int64_t waits_for = 0;  // the first thread
+  std::int64_t path = 0;       // all of it: "engine-worker < the disk"
+  std::int64_t end = 0;        // "disk"
+  friend auto operator<=>(const PathText&, const PathText&) = default;
+};
+
 // Samples that differ in none of these are one.
 struct SampleKey {
   std::uint32_t node = 0;
@@ -38,6 +52,7 @@ struct SampleKey {
   v1::Gil gil = v1::GIL_NONE;
   bool spinning = false;
   std::uint32_t rule = 0;  // as Samples.rule
+  PathText path{};
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -50,6 +65,7 @@ class Builder {
  public:
   Builder(const v1::Profile& profile, const ExportOptions& options)
       : profile_(profile),
+        operators_(profile),
         style_{.signature = options.signatures,
                .mangled = options.mangled,
                .place = false,
@@ -150,7 +166,8 @@ class Builder {
                           samples.wait(i),
                           GilOf(samples, i),
                           IsSpinning(profile_, i),
-                          samples.rule_size() == 0 ? 0 : samples.rule(i)};
+                          samples.rule_size() == 0 ? 0 : samples.rule(i),
+                          TextOfPath(i)};
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
@@ -183,8 +200,34 @@ class Builder {
     AddLabel(sample, "state", StateName(key.state));
     if (on_cpu) AddLabel(sample, "running", key.spinning ? "spinning" : "working");
     if (key.rule != 0) AddRule(sample, profile_.rules(static_cast<int>(key.rule) - 1));
+    if (const auto op = operators_.OperatorAt(key.node))
+      AddLabel(sample, "operator", operators_.names()[*op]);
+    if (const auto phase = PhaseName(operators_.PhaseAt(key.node)); !phase.empty())
+      AddLabel(sample, "phase", phase);
     if (!WaitName(key.wait).empty()) AddLabel(sample, "wait", WaitName(key.wait));
     if (!GilName(key.gil).empty()) AddLabel(sample, "gil", GilName(key.gil));
+    for (const auto& [name, text] : {std::pair("waits_for", key.path.waits_for),
+                                     {"path", key.path.path},
+                                     {"path_end", key.path.end}})
+      if (text != 0) AddText(sample, String(name), text);
+  }
+
+  // Paths that read the same are one.
+  PathText TextOfPath(int i) {
+    const v1::Samples& samples = profile_.samples();
+    if (samples.state(i) != v1::STATE_BLOCKED || samples.path_size() == 0) return {};
+    const std::uint32_t path = samples.path(i);
+    if (path == 0) return {};
+    const std::uint32_t process = profile_.threads(static_cast<int>(samples.thread(i))).process();
+    const auto [known, added] = paths_.try_emplace({process, path});
+    if (!added) return known->second;
+    const std::uint32_t pid = profile_.processes(static_cast<int>(process)).pid();
+    const std::vector<WhomStep> steps = ShownSteps(profile_, path, pid);
+    PathText& text = known->second;
+    if (StepsOf(profile_, path).front()->thread() != 0) text.waits_for = String(steps[0].name);
+    text.path = String(SafeName(ChainOf(steps)));  // which bounds it
+    text.end = String(EndName(steps.back().kind));
+    return text;
   }
 
   void AddRule(pprof::Sample* sample, const v1::Rule& rule) {
@@ -193,9 +236,15 @@ class Builder {
   }
 
   void AddLabel(pprof::Sample* sample, std::string_view key, std::string_view value) {
+    const std::int64_t name = String(key);  // the order of strings is that of their use
+    AddText(sample, name, String(value));
+  }
+
+  // Both are strings of the file.
+  void AddText(pprof::Sample* sample, std::int64_t name, std::int64_t text) {
     pprof::Label* label = sample->add_label();
-    label->set_key(String(key));
-    label->set_str(String(value));
+    label->set_key(name);
+    label->set_str(text);
   }
 
   void AddLabel(pprof::Sample* sample, std::string_view key, std::uint32_t number) {
@@ -279,12 +328,14 @@ class Builder {
   }
 
   const v1::Profile& profile_;
+  const Operators operators_;
   const FrameStyle style_;  // pprof itself shows places and what is inlined
   pprof::Profile out_;
   std::unordered_map<std::string, std::int64_t> strings_;
-  std::unordered_map<std::string, std::uint64_t> mappings_;        // by module
-  std::map<std::vector<std::uint32_t>, std::uint64_t> locations_;  // by frames
-  std::uint64_t no_stack_ = 0;                                     // location
+  std::unordered_map<std::string, std::uint64_t> mappings_;            // by module
+  std::map<std::vector<std::uint32_t>, std::uint64_t> locations_;      // by frames
+  std::uint64_t no_stack_ = 0;                                         // location
+  std::map<std::pair<std::uint32_t, std::uint32_t>, PathText> paths_;  // by process and path
   std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 

@@ -90,7 +90,7 @@ void WriteStates(const Totals& totals, std::ostream& out) {
 }
 
 // Only what the graph holds.
-void WriteLanguages(const v1::Profile& profile, std::ostream& out) {
+void WriteLanguages(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {
   std::array<bool, v1::FrameKind_ARRAYSIZE> seen{};
   for (const v1::Frame& frame : profile.frames())
     if (v1::FrameKind_IsValid(frame.kind())) seen[static_cast<std::size_t>(frame.kind())] = true;
@@ -103,6 +103,8 @@ void WriteLanguages(const v1::Profile& profile, std::ostream& out) {
   for (const auto& [kind, language] : kLanguages)
     if (seen[static_cast<std::size_t>(kind)]) legend.Add(language.first, language.second);
   legend.Add("pro", "process, thread");
+  if (options.on_whom != PathDetail::kNone && profile.paths_size() > 0)
+    legend.Add("who", "on whom it waits");
   legend.Add("few", "several, too narrow to be drawn", SvgLegend::kHatchedSquare);
 }
 
@@ -145,7 +147,7 @@ void WriteHead(const v1::Profile& profile, const ExportOptions& options, std::os
                out);
   WriteSvgBar("bar", 64, totals.parts, totals.ns, out);
   WriteStates(totals, out);
-  WriteLanguages(profile, out);
+  WriteLanguages(profile, options, out);
   WriteSvgLine(107, "line dim",
                {FormatCount(totals.samples, "sample"), FormatCount(SumOf(profile.lost())) + " lost",
                 FormatCount(SumOf(profile.dropped())) + " dropped",

@@ -54,8 +54,36 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.rule_size() != 0 && samples.rule_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.path_size() != 0 && samples.path_size() != size)
+    return Corrupt("its sample columns differ in length");
   if (samples.rule_node_size() != samples.rule_size())
     return Corrupt("its sample columns differ in length");
+  return {};
+}
+
+// A path of any length is walked by who reads it.
+Result<void> CheckPaths(const v1::Profile& profile) {
+  constexpr std::uint32_t kMaxSteps = 64;
+  std::vector<std::uint32_t> lengths{0};
+  for (int i = 0; i < profile.paths_size(); ++i) {
+    const v1::PathNode& path = profile.paths(i);
+    if (path.parent() >= lengths.size())
+      return Corrupt("path " + std::to_string(i + 1) + " stands before its parent");
+    lengths.push_back(lengths[path.parent()] + 1);
+    if (lengths.back() > kMaxSteps)
+      return Corrupt("a path has more than " + std::to_string(kMaxSteps) + " steps");
+    if (!Fits(path.thread(), profile.path_threads_size() + 1))
+      return OutOfRange("path", i + 1, "thread", path.thread(), profile.path_threads_size() + 1);
+    if (!Fits(path.node(), profile.nodes_size() + 1))
+      return OutOfRange("path", i + 1, "stack node", path.node(), profile.nodes_size() + 1);
+  }
+  for (int i = 0; i < profile.wake_ups_size(); ++i) {
+    const v1::WakeUps& wake_ups = profile.wake_ups(i);
+    if (!Fits(wake_ups.thread(), profile.threads_size()))
+      return OutOfRange("wake-up", i, "thread", wake_ups.thread(), profile.threads_size());
+    if (!Fits(wake_ups.waker(), profile.path_threads_size()))
+      return OutOfRange("wake-up", i, "waker", wake_ups.waker(), profile.path_threads_size());
+  }
   return {};
 }
 
@@ -75,6 +103,8 @@ Result<void> CheckSamples(const v1::Profile& profile) {
     if (samples.rule_size() != 0 && !Fits(samples.rule_node(i), profile.nodes_size() + 1))
       return OutOfRange("sample", i, "node of its rule", samples.rule_node(i),
                         profile.nodes_size() + 1);
+    if (samples.path_size() != 0 && !Fits(samples.path(i), profile.paths_size() + 1))
+      return OutOfRange("sample", i, "path", samples.path(i), profile.paths_size() + 1);
     if (!v1::State_IsValid(samples.state(i)))
       return Corrupt("sample " + std::to_string(i) + " is in no known state");
     if (samples.weight_ns(i) > kMost - weight) return Corrupt("its weights add up to too much");
@@ -86,7 +116,8 @@ Result<void> CheckSamples(const v1::Profile& profile) {
 }
 
 bool IsSound(const v1::Dump& dump, const v1::DumpThread& thread) {
-  return Fits(thread.process(), dump.processes_size()) && v1::State_IsValid(thread.state()) &&
+  return Fits(thread.process(), dump.processes_size()) &&
+         Fits(thread.owner(), dump.threads_size() + 1) && v1::State_IsValid(thread.state()) &&
          std::ranges::all_of(thread.frame(),
                              [&](auto frame) { return Fits(frame, dump.frames_size()); });
 }
@@ -102,8 +133,12 @@ Result<void> CheckProfile(const v1::Profile& profile) {
     const std::uint32_t module = profile.frames(i).module_info();
     if (module != 0 && !Fits(module - 1, profile.modules_size()))
       return OutOfRange("frame", i, "module", module - 1, profile.modules_size());
+    if (!Fits(profile.frames(i).op(), profile.operators_size() + 1))
+      return OutOfRange("frame", i, "operator", profile.frames(i).op(),
+                        profile.operators_size() + 1);
   }
   PROFD_TRY(CheckStacks(profile));
+  PROFD_TRY(CheckPaths(profile));
   return CheckSamples(profile);
 }
 

@@ -101,9 +101,13 @@ class Union {
 
 Result<StackTree> TreeOf(const v1::Profile& profile, const DiffOptions& options) {
   PROFD_TRY(CheckProfile(profile));
-  return StackTree::Build(
-      profile, {.signatures = options.signatures, .mangled = options.mangled, .lines = false},
-      StateFrames::kAll, options.threads ? StackRoots::kThreadNames : StackRoots::kNames);
+  return StackTree::Build(profile,
+                          {.signatures = options.signatures,
+                           .mangled = options.mangled,
+                           .lines = false,
+                           .on_whom = options.on_whom},
+                          StateFrames::kAll,
+                          options.threads ? StackRoots::kThreadNames : StackRoots::kNames);
 }
 
 void SumUp(Diff& diff) {
@@ -161,12 +165,13 @@ class Collector {
 
   std::vector<DiffFunction> Collect() && {
     for (std::uint32_t i = 1; i < diff_.tree.nodes.size(); ++i)
-      if (IsState(diff_.tree.nodes[i].kind) && !diff_.self[i].empty()) AddStack(i);
+      if (IsState(diff_.tree.nodes[i].kind) && !diff_.total[i].empty()) AddStack(i);
     for (DiffFunction& function : functions_) SortStates(function.states);
     return std::move(functions_);
   }
 
  private:
+  // `leaf` is its state; what is behind that is a path, and of other threads.
   void AddStack(std::uint32_t leaf) {
     const std::vector<TreeNode>& nodes = diff_.tree.nodes;
     path_.clear();
@@ -184,12 +189,12 @@ class Collector {
           nodes[i].kind == NodeKind::kKernel)
         continue;
       const std::size_t function = Function(nodes[i]);
-      if (is_last) functions_[function].self += diff_.self[leaf];
+      if (is_last) functions_[function].self += diff_.total[leaf];
       is_last = false;
       if (seen_[function] == stack_) continue;  // a recursion
       seen_[function] = stack_;
-      functions_[function].total += diff_.self[leaf];
-      AddState(functions_[function].states, diff_, nodes[leaf], diff_.self[leaf]);
+      functions_[function].total += diff_.total[leaf];
+      AddState(functions_[function].states, diff_, nodes[leaf], diff_.total[leaf]);
     }
   }
 
@@ -343,8 +348,8 @@ Result<Diff> Diff::Build(const v1::Profile& a, const v1::Profile& b, const DiffO
 std::vector<DiffState> DiffStates(const Diff& diff) {
   std::vector<DiffState> states;
   for (std::size_t i = 0; i < diff.tree.nodes.size(); ++i)
-    if (IsState(diff.tree.nodes[i].kind) && !diff.self[i].empty())
-      AddState(states, diff, diff.tree.nodes[i], diff.self[i]);
+    if (IsState(diff.tree.nodes[i].kind) && !diff.total[i].empty())
+      AddState(states, diff, diff.tree.nodes[i], diff.total[i]);
   SortStates(states);
   return states;
 }

@@ -18,7 +18,8 @@ struct DiffOptions {
   bool threads = false;   // the second frame is the thread's name
   bool signatures = false;
   bool mangled = false;
-  std::string a_name{};  // what the sides are called: files
+  PathDetail on_whom = PathDetail::kNone;  // paths are part of the tree
+  std::string a_name{};                    // what the sides are called: files
   std::string b_name{};
 };
 
@@ -67,7 +68,7 @@ struct DiffSide {
 // Immutable once built. Stacks are equal when the names of their frames are; processes and threads
 // have neither ids nor numbers in their names, and Python functions no lines, since these are
 // others in every run. Where both profiles are of one process, these are compared whatever they are
-// called. The last frame of every stack is its state.
+// called. The last frame of every stack is its state, but for a path behind it.
 struct Diff {
   StackTree tree;                // of both; a parent stands before its children; weights are unused
   std::vector<bool> frame_is_a;  // by node: its `frame` is one of A's (it is not in B), else of B's

@@ -39,6 +39,7 @@ enum class Mode { kWall, kOnCpu, kOffCpu };
 
 // Bits of stack_flags: see profile.proto.
 inline constexpr std::uint32_t kStackHasNoUserPart = 16;
+inline constexpr std::uint32_t kStackReachesRoot = 32;
 inline constexpr std::uint32_t kStackByFramePointer = 128;
 
 // How user stacks were walked, by the flags of samples.

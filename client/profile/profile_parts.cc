@@ -31,6 +31,7 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
     to.add_rule(from.rule(index));
     to.add_rule_node(from.rule_node(index));
   }
+  if (from.path_size() > 0) to.add_path(from.path(index));
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;
@@ -128,6 +129,12 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     *only.add_threads() = thread;
     only.mutable_threads()->rbegin()->set_process(process);
   }
+  only.clear_wake_ups();
+  for (const v1::WakeUps& wake_ups : profile.wake_ups()) {
+    if (threads[wake_ups.thread()] == kLeftOut) continue;
+    *only.add_wake_ups() = wake_ups;
+    only.mutable_wake_ups()->rbegin()->set_thread(threads[wake_ups.thread()]);
+  }
   if (only.threads_size() == 0)
     return Error{ErrorCode::kNotFound, "no data: no thread is left by the filter", ""};
   const v1::Samples& samples = profile.samples();
@@ -183,6 +190,7 @@ std::optional<v1::Profile> WithoutInterpreterFrames(const v1::Profile& profile) 
   v1::Samples& samples = *shown.mutable_samples();
   for (std::uint32_t& node : *samples.mutable_node()) node = numbers[node];
   for (std::uint32_t& node : *samples.mutable_rule_node()) node = numbers[node];
+  for (v1::PathNode& path : *shown.mutable_paths()) path.set_node(numbers[path.node()]);
   return shown;
 }
 

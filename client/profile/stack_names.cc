@@ -115,6 +115,20 @@ std::string ProgramOf(const v1::Process& process) {
   return program;
 }
 
+ProgramNames::ProgramNames(const v1::Profile& profile) {
+  for (const v1::Process& process : profile.processes())
+    processes_[ProgramOf(process)] += MembersOf(process);
+}
+
+std::string ProgramNames::Of(const v1::Process& process) {
+  const std::string program = ProgramOf(process);
+  const std::size_t processes = processes_.at(program);
+  if (processes == 1) return ProcessName(process);
+  const std::string name = SafeName(process.comm()) + " x " + std::to_string(processes);
+  const auto [known, added] = names_.emplace(name, program);
+  return added || known->second == program ? name : SafeName(name + " of " + program);
+}
+
 std::string_view WaitName(v1::WaitReason wait) { return EntryOf(wait).name(); }
 
 std::string_view GilName(v1::Gil gil) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 
 #include "profd/v1/profile.pb.h"
 
@@ -33,6 +34,19 @@ struct FrameStyle {
 // "python3 (4242)".
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);
+
+// "train x 8" for the processes of one program; of two programs of that name the second says which
+// it is. A process that is alone of its program has its own name. Used by one thread.
+class ProgramNames {
+ public:
+  explicit ProgramNames(const v1::Profile& profile);
+  // Of a process of that profile.
+  [[nodiscard]] std::string Of(const v1::Process& process);
+
+ private:
+  std::unordered_map<std::string, std::size_t> processes_;  // by program
+  std::unordered_map<std::string, std::string> names_;      // by name: the program
+};
 
 // The name of its user, else the uid, "" where neither is known. Not made safe.
 [[nodiscard]] std::string UserName(const v1::Process& process);

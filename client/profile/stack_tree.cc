@@ -1,11 +1,14 @@
 #include "client/profile/stack_tree.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <ranges>
 #include <string>
+#include <tuple>
 #include <unordered_map>
 
+#include "client/profile/path_frames.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
@@ -47,7 +50,11 @@ class Builder {
  public:
   Builder(const v1::Profile& profile, const ExportOptions& options, StateFrames states,
           StackRoots roots)
-      : profile_(profile), states_(states), kind_(roots) {
+      : profile_(profile),
+        states_(states),
+        kind_(roots),
+        on_whom_(options.on_whom),
+        programs_(profile) {
     tree_.nodes.push_back({.label = Label("all")});
     frame_labels_.reserve(static_cast<std::size_t>(profile.frames_size()));
     const FrameStyle style{
@@ -56,23 +63,24 @@ class Builder {
       frame_labels_.push_back(Label(FrameName(frame, style)));
     roots_.resize(
         static_cast<std::size_t>(OfThreads() ? profile.threads_size() : profile.processes_size()));
-    if (roots == StackRoots::kPrograms)
-      for (const v1::Process& process : profile.processes())
-        programs_[ProgramOf(process)] += MembersOf(process);
   }
 
   Result<StackTree> Build() && {
     const v1::Samples& samples = profile_.samples();
     for (int i = 0; i < samples.weight_ns_size(); ++i) {
-      if (tree_.nodes.size() > StackTree::kMaxNodes)
+      if (tree_.nodes.size() > StackTree::kMaxNodes || placed_.size() > kMaxPlaces)
         return Error{ErrorCode::kExhausted, "the profile has too many distinct stacks",
-                     "leave out --threads, or collect fewer processes at a time"};
+                     on_whom_ == PathDetail::kNone
+                         ? "leave out --threads, or collect fewer processes at a time"
+                         : "leave out --on-whom or --threads"};
       AddSample(samples, i);
     }
     return std::move(tree_);
   }
 
  private:
+  static constexpr std::size_t kMaxPlaces = 4 * StackTree::kMaxNodes;
+
   bool OfThreads() const {
     return kind_ == StackRoots::kThreads || kind_ == StackRoots::kThreadNames;
   }
@@ -85,10 +93,26 @@ class Builder {
     const bool waits = kind != NodeKind::kWorking;
     if (states_ == StateFrames::kAll || (states_ == StateFrames::kWaiting && waits))
       node = Child(node, kind, Label(StateFrameName(profile_, i)));
+    if (kind == NodeKind::kBlocked && states_ != StateFrames::kNone && samples.path_size() > 0)
+      node = Path(node, samples.thread(i), samples.path(i));
     tree_.leaves.push_back(node);
     tree_.nodes[node].self_ns += samples.weight_ns(i);
     tree_.nodes[node].self_count += samples.count(i);
     if (samples.exact(i)) tree_.nodes[node].self_exact_ns += samples.weight_ns(i);
+  }
+
+  // The node for a path behind the state `node`.
+  std::uint32_t Path(std::uint32_t node, std::uint32_t thread, std::uint32_t path) {
+    if (path == 0 || on_whom_ == PathDetail::kNone) return node;
+    const std::uint32_t process = profile_.threads(static_cast<int>(thread)).process();
+    const auto [known, is_new] = path_ends_.try_emplace({node, process, path});
+    if (!is_new) return known->second;
+    const std::uint32_t pid = profile_.processes(static_cast<int>(process)).pid();
+    for (const PathFrame& frame : PathFramesOf(profile_, path, pid, on_whom_)) {
+      node = Child(node, NodeKind::kPath, Label(frame.name));
+      if (frame.stack != 0) node = Stack(node, frame.stack);
+    }
+    return known->second = node;
   }
 
   // The node that stacks of this thread hang on.
@@ -105,17 +129,10 @@ class Builder {
     return root;
   }
 
-  // "train x 8"; of two programs of that name the second says which it is.
   std::string RootName(const v1::Process& process) {
     if (kind_ == StackRoots::kNames || kind_ == StackRoots::kThreadNames)
       return SafeName(process.comm());
-    if (kind_ != StackRoots::kPrograms) return ProcessName(process);
-    const std::string program = ProgramOf(process);
-    const std::size_t processes = programs_.at(program);
-    if (processes == 1) return ProcessName(process);
-    const std::string name = SafeName(process.comm()) + " x " + std::to_string(processes);
-    const auto [known, added] = program_names_.emplace(name, program);
-    return added || known->second == program ? name : SafeName(name + " of " + program);
+    return kind_ == StackRoots::kPrograms ? programs_.Of(process) : ProcessName(process);
   }
 
   // The node for the profile's stack `leaf` under `root`. Walks up to the first known place.
@@ -175,13 +192,15 @@ class Builder {
   const v1::Profile& profile_;
   const StateFrames states_;
   const StackRoots kind_;
+  const PathDetail on_whom_;
   StackTree tree_;
-  std::vector<std::uint32_t> frame_labels_;                // by index of the profile's frames
-  std::vector<std::uint32_t> roots_;                       // by thread or process; 0: not met yet
-  std::unordered_map<std::string, std::size_t> programs_;  // processes of each
-  std::unordered_map<std::string, std::string> program_names_;  // label -> program
+  std::vector<std::uint32_t> frame_labels_;  // by index of the profile's frames
+  std::vector<std::uint32_t> roots_;         // by thread or process; 0: not met yet
+  ProgramNames programs_;
   std::vector<std::uint32_t> path_;
-  std::unordered_map<std::uint64_t, std::uint32_t> placed_;    // (root, profile node) -> node
+  std::unordered_map<std::uint64_t, std::uint32_t> placed_;  // (root, profile node) -> node
+  std::map<std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>, std::uint32_t>
+      path_ends_;                                              // (state, process, path) -> node
   std::unordered_map<std::uint64_t, std::uint32_t> children_;  // (parent, label) -> node
   std::unordered_map<std::string, std::uint32_t> label_ids_;
 };

@@ -25,7 +25,8 @@ enum class NodeKind : std::uint8_t {
   kWorking,
   kSpinning,
   kRunnable,
-  kBlocked
+  kBlocked,
+  kPath  // on whom a blocked thread waits; behind its state
 };
 
 struct TreeNode {
@@ -61,7 +62,8 @@ struct StackTree {
   std::vector<std::string> labels;
   std::vector<std::uint32_t> leaves;  // by sample of the profile: the node at which its stack ends
 
-  // `profile` has passed CheckProfile. kExhausted beyond kMaxNodes.
+  // `profile` has passed CheckProfile. kExhausted beyond kMaxNodes. Paths (ExportOptions.on_whom)
+  // stand behind states, so without these there are none.
   [[nodiscard]] static Result<StackTree> Build(const v1::Profile& profile,
                                                const ExportOptions& options, StateFrames states,
                                                StackRoots roots);

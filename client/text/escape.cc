@@ -29,6 +29,21 @@ std::string EscapeXml(std::string_view text) {
   return escaped;
 }
 
+std::string QuoteDot(std::string_view text) {
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '\n')
+      quoted += "\\n";
+    else if (c == '&')  // labels know the entities of HTML
+      quoted += "&amp;";
+    else if (c == '"' || c == '\\')
+      quoted += std::string{'\\', c};
+    else
+      quoted += c;
+  }
+  return quoted + "\"";
+}
+
 std::string QuoteJson(std::string_view text) {
   constexpr char kHex[] = "0123456789abcdef";
   constexpr std::string_view kLineSeparators = "\xE2\x80";  // U+2028, U+2029: then A8, A9

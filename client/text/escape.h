@@ -1,4 +1,5 @@
-// Text inside XML and JSON. Both take any bytes and are safe inside each other.
+// Text inside XML, JSON and the language of Graphviz. The first two take any bytes and are safe
+// inside each other.
 #pragma once
 
 #include <concepts>
@@ -15,6 +16,9 @@ namespace profd::client {
 // With its quotes. Escapes `<`, `>` and `&` too, so that the text may stand in a <script> of an
 // HTML or XML file, and U+2028 and U+2029, so that it may stand in JavaScript.
 [[nodiscard]] std::string QuoteJson(std::string_view text);
+
+// With its quotes, for Graphviz: a line break in it is one in a label, nothing else has a meaning.
+[[nodiscard]] std::string QuoteDot(std::string_view text);
 
 // False: all JSON has this number as a string. Readers that hold numbers as doubles hold every
 // integer up to 2^53 - 1 exactly, of either sign.

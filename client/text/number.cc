@@ -111,4 +111,22 @@ std::string FormatReach(double reach) {
   return reach < kShown ? "" : " +-" + FormatDecimals(100 * reach, 1);
 }
 
+std::string FormatThreads(std::uint64_t ns, std::uint64_t length_ns) {
+  const double threads = ShareOf(ns, length_ns);
+  // Where rounding would add a digit, it is the next format's.
+  if (threads < 9.9995) return FormatDecimals(threads, 3);
+  if (threads < 99.995) return FormatDecimals(threads, 2);
+  if (threads < 999.95) return FormatDecimals(threads, 1);
+  return FormatCount(static_cast<std::uint64_t>(std::llround(threads)));
+}
+
+std::string FormatSampledThreads(std::uint64_t ns, std::uint64_t length_ns, bool few_samples) {
+  return (few_samples ? "~" : "") + FormatThreads(ns, length_ns);
+}
+
+std::string FormatThreadsReach(double reach) {
+  constexpr double kShown = 0.0005;  // half of the last digit
+  return reach < kShown ? "" : " +-" + FormatDecimals(reach, 3);
+}
+
 }  // namespace profd::client

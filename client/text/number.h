@@ -40,4 +40,13 @@ inline constexpr std::uint64_t kFewSamples = 10;
 // the share shows.
 [[nodiscard]] std::string FormatReach(double reach);
 
+// Threads on average: `ns` of threads' time in `length_ns`. "0.543", "12.35", "128.4"; 0 in no
+// time.
+[[nodiscard]] std::string FormatThreads(std::uint64_t ns, std::uint64_t length_ns);
+// The same of a number that rests on fewer than kFewSamples.
+[[nodiscard]] std::string FormatSampledThreads(std::uint64_t ns, std::uint64_t length_ns,
+                                               bool few_samples);
+// " +-0.012" of threads on average that may be wrong by so many; empty where it does not show.
+[[nodiscard]] std::string FormatThreadsReach(double reach);
+
 }  // namespace profd::client

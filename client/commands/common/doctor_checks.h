@@ -26,8 +26,10 @@ struct HostFiles {
 [[nodiscard]] std::vector<Finding> CheckHost(const HostFiles& host);
 // Hook, clocks, rights, losses, interpreters, history.
 [[nodiscard]] std::vector<Finding> CheckStatus(const v1::StatusResponse& status);
-// Code that it makes as it runs, and whether anybody says what that is called.
-[[nodiscard]] std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host);
+// Code that it makes as it runs, and whether anybody says what that is called. `seen`: a short
+// profile of it; null: there is none.
+[[nodiscard]] std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host,
+                                                const v1::Profile* seen = nullptr);
 // Of a short profile of one process: names, whole stacks, its Python interpreter. `packages`: debug
 // packages by path of the module, where they are known.
 [[nodiscard]] std::vector<Finding> CheckSamples(const v1::Profile& profile,

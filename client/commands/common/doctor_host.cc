@@ -142,6 +142,17 @@ std::uint32_t InnermostPid(std::uint32_t pid, const ProcFs& proc) {
   return last;
 }
 
+// Where the names of code made at run time that was seen are from, other than a perf map; "": none
+// was seen, or none had a name.
+std::string SourceOfMadeNames(const v1::Profile& seen) {
+  for (const v1::Frame& frame : seen.frames()) {
+    if (frame.kind() != v1::FRAME_JIT) continue;
+    return frame.module_info() == 0 ? "a jitdump that it writes"
+                                    : "objects that it registers for debuggers (gdb jit)";
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<Finding> CheckHost(const HostFiles& host) {
@@ -150,7 +161,8 @@ std::vector<Finding> CheckHost(const HostFiles& host) {
           KernelNames(host.proc), DebugInformation(host)};
 }
 
-std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host) {
+std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host,
+                                  const v1::Profile* seen) {
   const Result<std::string> maps = host.proc.Read(std::to_string(pid) + "/maps");
   if (!maps) return {{"code made at run time", Verdict::kUnknown, maps.error().message, ""}};
   std::istringstream lines(*maps);
@@ -160,6 +172,8 @@ std::vector<Finding> CheckProcess(std::uint32_t pid, const HostFiles& host) {
   const std::string map = "/tmp/perf-" + std::to_string(InnermostPid(pid, host.proc)) + ".map";
   if (Exists(host.proc.Path(std::to_string(pid) + "/root" + map)))
     return {{"code made at run time", Verdict::kOk, "its names are in " + map, ""}};
+  if (const std::string source = seen == nullptr ? "" : SourceOfMadeNames(*seen); !source.empty())
+    return {{"code made at run time", Verdict::kOk, "its names are in " + source, ""}};
   return {{"code made at run time", Verdict::kWarn, "there is some, and no " + map + " names it",
            "node --perf-basic-prof, java -XX:+DumpPerfMapAtExit, PYTHONPERFSUPPORT=1, ..."}};
 }

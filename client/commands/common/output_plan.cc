@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "client/commands/common/profile_report.h"
+#include "client/commands/common/wait_reports.h"
 #include "client/profile/profile_parts.h"
 #include "client/screens/json/screen_json.h"
 #include "client/screens/list/group_table.h"
@@ -33,16 +35,15 @@ std::string HostName() {
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options, bool stdout_is_terminal) {
   const bool threads = options.threads || options.group_by == GroupKey::kThread;
+  const Result<PathDetail> on_whom = ParseOnWhom(options.on_whom);
+  if (!on_whom) return on_whom.error();
   OutputPlan plan({.threads = threads,
                    .signatures = options.names.signatures,
-                   .mangled = options.names.mangled},
+                   .mangled = options.names.mangled,
+                   .on_whom = *on_whom},
                   options);
   if (options.report != Report::kSummary) {
-    for (const std::string& file : options.files) {
-      if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
-      plan.outputs_.push_back({file, nullptr});
-    }
-    if (options.files.empty()) plan.outputs_.push_back({std::string(kStdout), nullptr});
+    PROFD_TRY(plan.AddReports(options, stdout_is_terminal));
     return plan;
   }
   const Exporter* format = nullptr;
@@ -88,24 +89,60 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options, bool stdout_is
   return plan;
 }
 
-std::string OutputPlan::RenderTable(const v1::Profile& profile, std::size_t width,
+Result<void> OutputPlan::AddReports(const OutputOptions& options, bool stdout_is_terminal) {
+  std::vector<std::string> files = options.files;
+  if (files.empty()) files.emplace_back(kStdout);
+  for (const std::string& file : files) {
+    if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
+    Report report = options.report;
+    if (report == Report::kWaits) {
+      const Result<Report> found = WaitReportOf(file, options.format);
+      if (!found) return found.error();
+      report = *found;
+    } else if (report == Report::kReport) {
+      const Result<Report> found = ProfileReportOf(file, options.format);
+      if (!found) return found.error();
+      report = *found;
+    }
+    if (report == Report::kWaitsSvg && options.files.empty() && stdout_is_terminal)
+      return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
+                   "name a file with -o, or say -o - if it is meant"};
+    outputs_.push_back({file, nullptr, report});
+  }
+  return {};
+}
+
+std::string OutputPlan::RenderTable(Report report, const v1::Profile& profile, std::size_t width,
                                     const Palette& palette, bool complete) const {
   const GroupKey key = group_by_.value_or(GroupKey::kProcess);
-  if (report_ == Report::kListJson) return GroupsJson(profile, key);
-  if (report_ != Report::kList && !group_by_) return "";
+  if (report == Report::kListJson) return GroupsJson(profile, key);
+  if (report != Report::kList && !group_by_) return "";
   return RenderGroups(profile,
                       {.key = key, .width = width, .palette = palette, .complete = complete});
 }
 
-std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
-                                     const std::string& footer, const Context& context) const {
+Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const Output& output,
+                                             const std::string& footer,
+                                             const Context& context) const {
+  const bool to_stdout = output.path == kStdout;
   const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
   const std::size_t width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth;
   const Palette palette(to_stdout && UseColor(context.global.color, STDOUT_FILENO));
-  if (std::string table = RenderTable(profile, width, palette, context.global.verbose);
+  if (report_ == Report::kWaits)
+    return RenderWaitReport(
+        output.report, profile,
+        {.width = width, .palette = palette, .complete = context.global.verbose});
+  if (report_ == Report::kReport)
+    return RenderProfileReport(output.report, profile, question_,
+                               {.width = width,
+                                .palette = palette,
+                                .complete = context.global.verbose,
+                                .names = options_});
+  if (std::string table =
+          RenderTable(output.report, profile, width, palette, context.global.verbose);
       !table.empty())
     return table;
-  if (report_ == Report::kSummary)
+  if (output.report == Report::kSummary)
     return RenderSummary(profile, {.width = width,
                                    .palette = palette,
                                    .complete = context.global.verbose,
@@ -118,17 +155,23 @@ std::string OutputPlan::RenderReport(const v1::Profile& profile, bool to_stdout,
   if (profile.host() == HostName())
     for (auto& [path, package] : PackagesOf(ModulesToComplete(profile)))
       symbols.packages.emplace(path, DebugPackage(package));
-  return report_ == Report::kSymbols ? RenderSymbols(profile, symbols)
-                                     : SymbolsJson(profile, symbols.packages);
+  return output.report == Report::kSymbols ? RenderSymbols(profile, symbols)
+                                           : SymbolsJson(profile, symbols.packages);
 }
 
 Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profile,
                                   const std::optional<InvokingUser>& owner,
                                   const std::string& footer, const Context& context) const {
   const bool to_stdout = output.path == kStdout;
+  std::string report;
+  if (output.exporter == nullptr) {
+    Result<std::string> rendered = RenderReport(profile, output, footer, context);
+    if (!rendered) return rendered.error();
+    report = *std::move(rendered);
+  }
   const auto writer = [&](std::ostream& out) -> Result<void> {
     if (output.exporter != nullptr) return output.exporter->write(profile, options_, out);
-    out << RenderReport(profile, to_stdout, footer, context);
+    out << report;
     return {};
   };
   if (to_stdout) {
@@ -143,16 +186,21 @@ Result<void> OutputPlan::WriteOne(const Output& output, const v1::Profile& profi
 }
 
 bool OutputPlan::IsComplete(const Output& output) const {
-  return output.exporter != nullptr ? output.exporter->complete : report_ != Report::kSummary;
+  if (output.exporter != nullptr) return output.exporter->complete;
+  return output.report != Report::kSummary && report_ != Report::kReport;
 }
 
 Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) const {
+  if (report_ == Report::kWaits) PROFD_TRY(CheckWaits(profile));
+  if (report_ == Report::kReport) return RestrictTo(question_, std::move(profile));
   if (!gil_) return profile;
   return OnlyGil(profile);
 }
 
 bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                        const std::string& footer, const Context& context) const {
+  if (options_.on_whom != PathDetail::kNone && !profile.wakers())
+    context.console.Say("--on-whom shows nothing: the profile does not know who ends waits");
   bool all = true;
   std::optional<v1::Profile> shown;
   if (!interpreter_frames_) shown = WithoutInterpreterFrames(profile);

@@ -19,6 +19,7 @@ namespace profd::client {
 struct Output {
   std::string path;                    // "-": stdout
   const Exporter* exporter = nullptr;  // null: the report
+  Report report = Report::kSummary;
 };
 
 // Immutable.
@@ -29,7 +30,8 @@ class OutputPlan {
   [[nodiscard]] static Result<OutputPlan> Make(const OutputOptions& options,
                                                bool stdout_is_terminal);
 
-  // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left.
+  // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left,
+  // or it does not hold what is reported.
   [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
   // Writes all; one that fails is reported on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
@@ -44,14 +46,18 @@ class OutputPlan {
         report_(requested.report),
         interpreter_frames_(requested.names.interpreter_frames),
         gil_(requested.gil),
-        group_by_(requested.group_by) {}
+        group_by_(requested.group_by),
+        question_(requested.question) {}
   // A json file is complete: all others can be made of it. So is a report on where names are from.
   [[nodiscard]] bool IsComplete(const Output& output) const;
+  [[nodiscard]] Result<void> AddReports(const OutputOptions& options, bool stdout_is_terminal);
   // A table by group in the place of the summary; "" where none is requested.
-  [[nodiscard]] std::string RenderTable(const v1::Profile& profile, std::size_t width,
-                                        const Palette& palette, bool complete) const;
-  [[nodiscard]] std::string RenderReport(const v1::Profile& profile, bool to_stdout,
-                                         const std::string& footer, const Context& context) const;
+  [[nodiscard]] std::string RenderTable(Report report, const v1::Profile& profile,
+                                        std::size_t width, const Palette& palette,
+                                        bool complete) const;
+  [[nodiscard]] Result<std::string> RenderReport(const v1::Profile& profile, const Output& output,
+                                                 const std::string& footer,
+                                                 const Context& context) const;
   [[nodiscard]] Result<void> WriteOne(const Output& output, const v1::Profile& profile,
                                       const std::optional<InvokingUser>& owner,
                                       const std::string& footer, const Context& context) const;
@@ -61,6 +67,7 @@ class OutputPlan {
   bool interpreter_frames_;
   bool gil_;
   std::optional<GroupKey> group_by_;
+  ReportQuestion question_;
   std::vector<Output> outputs_;
 };
 

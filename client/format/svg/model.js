@@ -39,6 +39,13 @@ const graphOf = (data) => {
     }
     if (parent[i] >= 0) for (const name in states) states[name][parent[i]] += states[name][i];
   }
+  // What stands behind a state says on whom the thread waits in it.
+  const state = new Array(size);
+  for (let i = 0; i < size; ++i) {
+    const own = style(i).slice(0, 3);
+    state[i] = own in states ? own : state[parent[i]];
+    if (state[i]) states[state[i]][i] = data.ns[i];
+  }
   return {
     size, rows, parent, after, start, style, total: data.ns[0],
     ns: data.ns, count: data.count, depth: data.depth, states: known ? states : null,

@@ -144,6 +144,8 @@ std::string SvgClass(NodeKind kind, std::string_view label) {
       if (reason == std::string_view::npos) return "blk";
       return "blk " + std::string(label.substr(reason + 1, label.size() - reason - 2));
     }
+    case NodeKind::kPath:
+      return "who";
     case NodeKind::kKernel:
       return "ker" + shade;
     case NodeKind::kPython:

@@ -50,6 +50,31 @@ ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process) {
   return facts;
 }
 
+std::vector<const v1::DumpThread*> HoldersOf(const v1::Dump& dump, const v1::DumpThread& thread) {
+  std::vector<const v1::DumpThread*> holders;
+  const v1::DumpThread* now = &thread;
+  while (now->owner() != 0) {
+    now = &dump.threads(static_cast<int>(now->owner()) - 1);
+    const bool again = now == &thread || std::ranges::find(holders, now) != holders.end();
+    holders.push_back(now);
+    if (again) break;
+  }
+  return holders;
+}
+
+std::vector<std::vector<const v1::DumpThread*>> Deadlocks(const v1::Dump& dump) {
+  std::vector<std::vector<const v1::DumpThread*>> deadlocks;
+  for (const v1::DumpThread& thread : dump.threads()) {
+    std::vector<const v1::DumpThread*> circle = HoldersOf(dump, thread);
+    if (circle.empty() || circle.back() != &thread) continue;  // it may wait for a circle
+    std::ranges::rotate(circle, circle.end() - 1);
+    const bool is_first = std::ranges::none_of(
+        circle, [&](const v1::DumpThread* other) { return other->tid() < thread.tid(); });
+    if (is_first) deadlocks.push_back(std::move(circle));
+  }
+  return deadlocks;
+}
+
 bool IsByFramePointer(const v1::DumpThread& thread) {
   return (thread.stack_flags() & kStackByFramePointer) != 0;
 }

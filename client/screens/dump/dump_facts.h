@@ -23,6 +23,14 @@ struct ProcessFacts {
 // Points into `dump`, which must have passed CheckDump.
 [[nodiscard]] ProcessFacts FactsOf(const v1::Dump& dump, std::uint32_t process);
 
+// The threads that a thread waits for, through mutexes and GILs, from the first holder on: to one
+// that does not wait for such a lock, or to the first one that comes twice.
+[[nodiscard]] std::vector<const v1::DumpThread*> HoldersOf(const v1::Dump& dump,
+                                                           const v1::DumpThread& thread);
+// The deadlocks: threads that wait for each other in a circle, each circle once, from its first
+// thread in the dump on.
+[[nodiscard]] std::vector<std::vector<const v1::DumpThread*>> Deadlocks(const v1::Dump& dump);
+
 // Its stack goes on from code without unwind rules, by frame pointer.
 [[nodiscard]] bool IsByFramePointer(const v1::DumpThread& thread);
 // How many of ShownFrames stand before the first frame that was found so; all of them where none

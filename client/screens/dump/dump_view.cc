@@ -44,6 +44,7 @@ class Renderer {
   Renderer(const v1::Dump& dump, const DumpOptions& options) : dump_(dump), options_(options) {}
 
   std::string Run() {
+    AddDeadlocks();
     for (int i = 0; i < dump_.processes_size(); ++i) AddProcess(static_cast<std::uint32_t>(i));
     if (dump_.threads_left_out() > 0)
       AddLine(options_.palette.Paint(
@@ -157,6 +158,45 @@ class Renderer {
     const std::string padded = more.empty() ? state : PadRight(state, kStateWidth);
     AddLine(options_.palette.Paint(Tone::kStrong, line) + "  " +
             options_.palette.Paint(tone, padded) + (more.empty() ? "" : " " + more));
+    AddHolders(thread);
+  }
+
+  // "waits for 4711 worker, which waits for 4712 main, which runs"
+  void AddHolders(const v1::DumpThread& thread) {
+    const std::vector<const v1::DumpThread*> holders = HoldersOf(dump_, thread);
+    if (holders.empty()) return;
+    std::string line(kIndent);
+    const v1::DumpThread* waiter = &thread;
+    for (const v1::DumpThread* holder : holders) {
+      line += waiter == &thread ? "waits for " : ", which waits for ";
+      line += NameOf(*holder);
+      if (waiter == &thread)
+        line += waiter->wait() == v1::WAIT_GIL ? ", which holds the GIL" : ", which holds the lock";
+      waiter = holder;
+    }
+    if (waiter->owner() != 0) {
+      line += ": a circle";
+    } else if (waiter->state() == v1::STATE_BLOCKED) {
+      line += " and waits: " + std::string(WaitName(waiter->wait()));
+    } else {
+      line += waiter->state() == v1::STATE_ON_CPU ? " and runs" : " and has no CPU";
+    }
+    AddLine(options_.palette.Paint(Tone::kBlocked, Cut(line)));
+  }
+
+  // "deadlock: 4711 worker waits for 4712 main, 4712 main waits for 4711 worker"
+  void AddDeadlocks() {
+    for (const auto& circle : Deadlocks(dump_)) {
+      std::string line = "deadlock: ";
+      for (std::size_t i = 0; i < circle.size(); ++i)
+        line += (i == 0 ? "" : ", ") + NameOf(*circle[i]) + " waits for " +
+                NameOf(*circle[(i + 1) % circle.size()]);
+      AddLine(options_.palette.Paint(Tone::kWarning, line));
+    }
+  }
+
+  static std::string NameOf(const v1::DumpThread& thread) {
+    return std::to_string(thread.tid()) + " " + SafeText(thread.comm());
   }
 
   void AddFrame(const v1::Frame& frame, bool python_stack) {

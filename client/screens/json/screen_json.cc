@@ -6,11 +6,15 @@
 #include <string_view>
 #include <utility>
 
+#include "client/profile/on_whom.h"
 #include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
+#include "client/profile/wait_table.h"
 #include "client/screens/dump/dump_facts.h"
 #include "client/screens/list/group_table.h"
 #include "client/screens/symbols/module_rows.h"
 #include "client/text/escape.h"
+#include "client/text/number.h"
 #include "daemon/base/files.h"
 #include "profd/v1/dump.pb.h"
 #include "profd/v1/profile.pb.h"
@@ -146,6 +150,8 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
   if (thread.state() == v1::STATE_BLOCKED) object["wait"] = WaitName(thread.wait());
   if (thread.since_ns() != 0) object["since_ns"] = thread.since_ns();
   if (thread.in_syscall()) object["syscall"] = SyscallOf(thread);
+  if (thread.owner() != 0)
+    object["owner"] = dump.threads(static_cast<int>(thread.owner()) - 1).tid();
   if (thread.merge_failed()) object["merge_failed"] = true;
   if (!thread.no_stack().empty()) object["no_stack"] = thread.no_stack();
   if (thread.stack_ns() != 0) object["stack_ns"] = thread.stack_ns();
@@ -278,6 +284,11 @@ std::string DumpJson(const v1::Dump& dump, const DumpOptions& options) {
   json& processes = object["processes"] = json::array();
   for (int i = 0; i < dump.processes_size(); ++i)
     processes.push_back(ProcessOf(dump, static_cast<std::uint32_t>(i), options));
+  json& deadlocks = object["deadlocks"] = json::array();
+  for (const auto& circle : Deadlocks(dump)) {
+    json& tids = deadlocks.emplace_back(json::array());
+    for (const v1::DumpThread* thread : circle) tids.push_back(thread->tid());
+  }
   return Text(object);
 }
 
@@ -308,6 +319,43 @@ std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
                     {"by", NameOf(key)},
                     {"rows", list}};
   return Text(object);
+}
+
+std::string WaitsJson(const v1::Profile& profile) {
+  const WaitTable table = WaitTable::Of(profile);
+  json rows = json::array();
+  for (const WaitRow& row : table.rows) {
+    const WaitGroup& waiter = table.groups[row.waiter];
+    json ends = json::array();
+    for (const WaitEnd& end : row.ends)
+      ends.push_back({{"at", table.groups[end.group].name},
+                      {"thread", table.groups[end.thread].name},
+                      {"how", EndName(end.kind)},
+                      {"ns", end.cost.ns},
+                      {"samples", end.cost.points}});
+    rows.push_back({{"waiter", waiter.name},
+                    {"waiter_threads", waiter.threads},
+                    {"waiter_blocked_ns", waiter.blocked_ns},
+                    {"reason", WaitName(row.wait)},
+                    {"ended_by", table.groups[row.waker].name},
+                    {"ns", row.cost.ns},
+                    {"samples", row.cost.points},
+                    {"share", ShareOf(row.cost.ns, waiter.blocked_ns)},
+                    {"waits", row.waits},
+                    {"spurious", row.spurious},
+                    {"ends", std::move(ends)}});
+  }
+  json knots = json::array();
+  for (const std::vector<std::uint32_t>& knot : WaitGraph::Of(table).knots) {
+    json names = json::array();
+    for (const std::uint32_t group : knot) names.push_back(table.groups[group].name);
+    knots.push_back(std::move(names));
+  }
+  return Text({{"start_unix_ns", profile.start_unix_ns()},
+               {"length_ns", LengthNs(profile)},
+               {"blocked_ns", table.blocked_ns},
+               {"rows", std::move(rows)},
+               {"knots", std::move(knots)}});
 }
 
 std::string SymbolsJson(const v1::Profile& profile, const DebugPackages& packages) {

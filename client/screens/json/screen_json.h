@@ -29,6 +29,8 @@ namespace profd::client {
 
 // The profiles must have passed CheckProfile.
 [[nodiscard]] std::string GroupsJson(const v1::Profile& profile, GroupKey key);
+// Who waits for whom: {"rows": [...], "knots": [[...]]}.
+[[nodiscard]] std::string WaitsJson(const v1::Profile& profile);
 [[nodiscard]] std::string SymbolsJson(const v1::Profile& profile, const DebugPackages& packages);
 
 }  // namespace profd::client

@@ -120,15 +120,21 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
         {SafeText(NameOf(row, options.key)), Number(row.pid), Number(row.tid),
          single ? "" : FormatCount(row.processes),
          options.key == GroupKey::kThread ? "" : FormatCount(row.threads),
-         FormatShare(split ? WorkingNs(running, row.spinning) : running, length_ns),
-         split ? FormatSpinning(row.spinning, length_ns) : "", FormatStolen(row.stolen, length_ns),
-         FormatShare(ShareOf(row.runnable_ns, length_ns)),
-         FormatShare(ShareOf(row.blocked_ns, row.elapsed_ns)), FormatDuration(row.on_cpu_ns),
-         SafeText(row.user), SafeText(row.unit), SafeText(ShortId(row.container))});
+         FormatThreads(split ? WorkingNs(running, row.spinning) : running, length_ns),
+         split && IsShown(row.spinning, length_ns)
+             ? FormatSampledThreads(row.spinning.ns, length_ns, row.spinning.points < kFewSamples)
+             : "",
+         IsShown(row.stolen, length_ns)
+             ? FormatSampledThreads(row.stolen.ns, length_ns, row.stolen.spread_ns > 0)
+             : "",
+         FormatThreads(row.runnable_ns, length_ns), FormatThreads(row.blocked_ns, length_ns),
+         FormatDuration(row.on_cpu_ns), SafeText(row.user), SafeText(row.unit),
+         SafeText(ShortId(row.container))});
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " + FormatCount(ProcessCount(profile)) +
-                    " processes, " + FormatCount(ThreadCount(profile)) + " threads\n\n" +
+                    " processes, " + FormatCount(ThreadCount(profile)) +
+                    " threads   in threads on average\n\n" +
                     table.Render(options.width, options.palette);
   if (shown < rows.size())
     out += options.palette.Paint(Tone::kFaint, "... and " + FormatCount(rows.size() - shown) +

@@ -42,8 +42,7 @@ inline constexpr std::size_t kGroupRows = 50;
 
 // By time on a CPU, most first, then by name. The profile must have passed CheckProfile.
 [[nodiscard]] std::vector<GroupRow> GroupRows(const v1::Profile& profile, GroupKey key);
-// Shares of on_cpu (in all or as working and spinning), stolen and runnable are of one CPU for the
-// whole time range; of blocked, of the time the threads lived.
+// Times are in threads on average: they add up to the threads that lived.
 [[nodiscard]] std::string RenderGroups(const v1::Profile& profile,
                                        const GroupTableOptions& options);
 }  // namespace profd::client

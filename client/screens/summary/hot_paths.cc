@@ -83,6 +83,8 @@ class PathTree {
   explicit PathTree(const v1::Profile& profile);
   // Adds sample number `index`.
   void Add(int index);
+  // Adds a stack that ends at `leaf`.
+  void AddStack(std::uint32_t leaf, const PathState& state, const PathWeight& weight);
 
   [[nodiscard]] const Node& node(std::uint32_t index) const { return nodes_[index]; }
   [[nodiscard]] const std::string& NameOf(std::uint32_t node) const;
@@ -191,13 +193,18 @@ void PathTree::Add(int index) {
   const v1::State state = samples.state(index);
   const v1::WaitReason wait = state == v1::STATE_BLOCKED ? samples.wait(index) : v1::WAIT_NONE;
   const bool spinning = IsSpinning(profile_, index);
-  const auto state_name = Intern(std::string(StateFrameName(state, wait, v1::GIL_NONE, spinning)));
-  std::uint32_t node = Child(0, state_name);
-  states_.try_emplace(node, PathState{state, wait, spinning});
-  nodes_[node].weight += weight;
   // What it calls to spin is no place that a reader looks for.
-  const std::uint32_t leaf = spinning ? samples.rule_node(index) : samples.node(index);
-  for (const std::uint32_t name : NamesOfStack(leaf, state)) {
+  AddStack(spinning ? samples.rule_node(index) : samples.node(index), {state, wait, spinning},
+           weight);
+}
+
+void PathTree::AddStack(std::uint32_t leaf, const PathState& state, const PathWeight& weight) {
+  const auto state_name =
+      Intern(std::string(StateFrameName(state.state, state.wait, v1::GIL_NONE, state.spinning)));
+  std::uint32_t node = Child(0, state_name);
+  states_.try_emplace(node, state);
+  nodes_[node].weight += weight;
+  for (const std::uint32_t name : NamesOfStack(leaf, state.state)) {
     node = Child(node, name);
     nodes_[node].weight += weight;
   }
@@ -420,6 +427,26 @@ std::vector<HotPath> HotPaths(const v1::Profile& profile, std::span<const std::u
   const std::size_t fork = CommonFork(paths);
   for (HotPath& path : paths) path.fork = fork;
   return paths;
+}
+
+HotPath CommonPath(const v1::Profile& profile, std::span<const WhomRow::Stack> stacks) {
+  PathTree tree(profile);
+  for (const WhomRow::Stack& stack : stacks)
+    tree.AddStack(stack.node, {stack.state, stack.wait, false}, {stack.ns, 0, 0, {}});
+  const Cut cut(tree, 1);
+  const auto heaviest =
+      std::ranges::max_element(cut.parts(), {}, [](const Part& part) { return part.weight.ns; });
+  if (heaviest == cut.parts().end()) return {};
+  // On, as long as half of it goes one way: one name is wanted, and not a caller of everything.
+  Part part = *heaviest;
+  while (true) {
+    const auto& children = tree.node(part.node).children;
+    const auto next = std::ranges::max_element(
+        children, {}, [&](std::uint32_t child) { return tree.node(child).weight.ns; });
+    if (next == children.end() || tree.node(*next).weight.ns * 2 < part.weight.ns) break;
+    part.node = *next;
+  }
+  return ToHotPath(tree, part);
 }
 
 std::string PathText(const HotPath& path, std::size_t width) {

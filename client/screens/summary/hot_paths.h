@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/on_whom.h"
 #include "client/profile/share_error.h"
 #include "profd/v1/profile.pb.h"
 
@@ -35,6 +36,10 @@ struct HotPath {
 [[nodiscard]] std::vector<HotPath> HotPaths(const v1::Profile& profile,
                                             std::span<const std::uint32_t> threads,
                                             std::size_t limit);
+
+// The one path that most of these stacks have in common; its frames are empty where there is none.
+[[nodiscard]] HotPath CommonPath(const v1::Profile& profile,
+                                 std::span<const WhomRow::Stack> stacks);
 
 // "caller > callee > ... > callee" in at most `width` columns (or 6, if that is more). When the
 // whole does not fit, callers that all paths have in common go first, then what libraries call

@@ -12,6 +12,7 @@
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/gil_view.h"
 #include "client/screens/summary/hot_paths.h"
+#include "client/screens/summary/on_whom_view.h"
 #include "client/screens/summary/thread_rows.h"
 #include "client/text/number.h"
 #include "client/text/table.h"
@@ -298,7 +299,9 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   if (rest >= kShownShare)
     out += PadLeft(FormatShare(rest), share_width) + std::string(reach_width, ' ') +
            (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
-  return out;
+  if (profile.only_gil()) return out;
+  const std::string on_whom = RenderOnWhom(profile, row, who, options);
+  return on_whom.empty() ? out : out + "\n" + on_whom;
 }
 
 }  // namespace

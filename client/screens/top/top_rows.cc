@@ -191,8 +191,15 @@ v1::WaitReason StateTimes::main_wait() const {
   return *most == 0 ? v1::WAIT_NONE : static_cast<v1::WaitReason>(most - waits.begin());
 }
 
+std::string TopRow::main_waker() const {
+  const auto most =
+      std::ranges::max_element(wakers, {}, [](const auto& waker) { return waker.second; });
+  return most == wakers.end() ? "" : most->first;
+}
+
 std::vector<TopRow> TopThreads(const v1::Profile& profile) {
   std::vector<TopRow> rows;
+  const std::vector<WakerTimes> wakers = WakersOfThreads(profile);
   for (const ThreadRow& thread : EachThread(profile)) {
     const v1::Process& process = profile.processes(static_cast<int>(thread.process));
     TopRow row;
@@ -205,6 +212,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
     row.elapsed_ns = thread.elapsed_ns;
     row.total = TimesOf(thread);
     row.stolen = thread.stolen;
+    row.wakers = wakers[thread.threads.front()];
     rows.push_back(std::move(row));
   }
   return rows;
@@ -212,6 +220,7 @@ std::vector<TopRow> TopThreads(const v1::Profile& profile) {
 
 std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
   std::map<std::uint32_t, TopRow> rows;
+  const std::vector<WakerTimes> wakers = WakersOfThreads(profile);
   for (const ThreadRow& thread : EachThread(profile)) {
     const v1::Process& process = profile.processes(static_cast<int>(thread.process));
     TopRow& row = rows[thread.process];
@@ -223,6 +232,7 @@ std::vector<TopRow> TopProcesses(const v1::Profile& profile) {
     row.elapsed_ns += thread.elapsed_ns;
     row.total += TimesOf(thread);
     row.stolen += thread.stolen;
+    for (const auto& [waker, ns] : wakers[thread.threads.front()]) row.wakers[waker] += ns;
   }
   std::vector<TopRow> list;
   list.reserve(rows.size());

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "client/profile/on_whom.h"
 #include "client/profile/share_error.h"
 #include "client/profile/stolen_time.h"
 #include "client/screens/top/top_state.h"
@@ -47,10 +48,13 @@ struct TopRow {
   StolenTime stolen;             // of processes and threads
   StateTimes total;              // by the exact clocks; of a function by the samples that it is in
   StateTimes self;               // of functions: by the samples that it is the last in
+  WakerTimes wakers;             // of processes and threads; empty: not known
   ErrorSum total_error;          // of functions
   ErrorSum self_error;
 
   [[nodiscard]] bool sampled() const { return threads == 0; }
+  // Who ends most of the blocked time; "" where most of that is not known.
+  [[nodiscard]] std::string main_waker() const;
 };
 
 // By name. The profile must have passed CheckProfile.

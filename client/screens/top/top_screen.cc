@@ -27,10 +27,12 @@ namespace {
 constexpr std::size_t kHeadLines = 4;  // title, sums, what is shown, column headers
 constexpr std::size_t kFootLines = 1;
 constexpr std::size_t kGap = 2;
-constexpr std::size_t kLeastName = 12;    // columns that the name keeps, if need be past the edge
+constexpr std::size_t kLeastName = 12;  // columns that the name keeps, if need be past the edge
+constexpr std::size_t kWideBy = 16;
+constexpr std::size_t kNarrowBy = 10;
 constexpr std::size_t kWideEnough = 100;  // from here on there is room for users and more
 
-constexpr std::array<std::string_view, 18> kHelp{
+constexpr std::array<std::string_view, 19> kHelp{
     "f t p      functions, threads, processes",
     "s S        sort by the next or the previous column",
     "/          show only rows with a text in them: Enter keeps it, Esc drops it",
@@ -41,13 +43,14 @@ constexpr std::array<std::string_view, 18> kHelp{
     "Ctrl-L     draw again",
     "q Ctrl-C   leave",
     "",
-    "running (working + spinning) and runnable are shares of one CPU, blocked is one of",
-    "the time that the threads lived; of functions all are shares of one thread. Times",
-    "of threads and processes are exact. Those of functions, and all that spins, are by",
-    "samples: +- is how far their 95 % interval reaches, and ~ stands at shares that",
-    "rest on few. on: what most of the blocked time is for. spinning: waits with a CPU",
-    "in hand; stolen: what interrupts and the hypervisor took of a CPU; where they are",
-    "more than 0.5 %. Time joins without a gap from one table to the next.",
+    "All numbers are threads on average: time of threads by the time that has passed.",
+    "So running (working + spinning) is also how many CPUs are used, and the states",
+    "add up to the threads. Those of threads and processes are exact. Those of functions,",
+    "and all that spins, are by samples: +- is how far their 95 % interval reaches, and",
+    "~ stands at numbers that rest on few. on: what most of the blocked time is for;",
+    "by: who ends most of it, where that is known. spinning: waits with a CPU in hand;",
+    "stolen: what interrupts and the hypervisor took of a CPU; where they are more than",
+    "0.5 %. Time joins without a gap from one table to the next.",
     "any key leaves this help",
 };
 
@@ -64,23 +67,18 @@ struct Lines {
   std::vector<std::string> rows;
 };
 
-std::string Percent(std::uint64_t ns, std::uint64_t of_ns) {
-  const double share = ShareOf(ns, of_ns);
-  if (share < 10) return FormatShare(share);
-  return FormatCount(static_cast<std::uint64_t>(std::llround(share * 100))) + " %";
-}
-
-std::string SampledPercent(const StateTime& time, std::uint64_t of_ns) {
+std::string SampledThreads(const StateTime& time, std::uint64_t length_ns) {
   if (time.ns == 0) return "";
-  return (IsRough(time.ns, time.points, time.exact_ns) ? "~" : "") + Percent(time.ns, of_ns);
+  return FormatSampledThreads(time.ns, length_ns, IsRough(time.ns, time.points, time.exact_ns));
 }
 
-// Of all threads, in `lived_ns`, but shown as a share of one thread.
-std::string PercentWithReach(const StateTime& time, const ErrorSum& error, std::uint64_t lived_ns,
-                             std::uint64_t of_ns) {
+// With how far the interval of a sum of samples reaches, which is one of `lived_ns`.
+std::string ThreadsWithReach(const StateTime& time, const ErrorSum& error, std::uint64_t lived_ns,
+                             std::uint64_t length_ns) {
   const std::optional<double> reach = ShareReach(error, lived_ns);
-  if (!reach || time.ns == 0) return SampledPercent(time, of_ns);
-  return Percent(time.ns, of_ns) + FormatReach(*reach * ShareOf(lived_ns, of_ns));
+  if (!reach || time.ns == 0) return SampledThreads(time, length_ns);
+  return FormatThreads(time.ns, length_ns) +
+         FormatThreadsReach(*reach * ShareOf(lived_ns, length_ns));
 }
 
 StateTime Sum(const StateTimes& times) {
@@ -94,10 +92,16 @@ bool ShowsStolen(const std::vector<TopRow>& rows, std::uint64_t length_ns) {
       rows, [&](const TopRow& row) { return !row.sampled() && IsShown(row.stolen, length_ns); });
 }
 
+std::string StolenThreads(const StolenTime& stolen, std::uint64_t length_ns) {
+  if (!IsShown(stolen, length_ns)) return "";
+  return FormatSampledThreads(stolen.ns, length_ns, stolen.spread_ns > 0);
+}
+
 // Columns that are there only where a row needs them.
 struct Extra {
   bool spinning = false;  // working and spinning instead of running
   bool stolen = false;
+  bool by = false;  // who ends waits
 };
 
 // The times that the columns of states show.
@@ -105,12 +109,18 @@ const StateTimes& ShownTimes(const TopRow& row, const TopState& state) {
   return row.sampled() && !state.total ? row.self : row.total;
 }
 
-Extra ExtraOf(const std::vector<TopRow>& rows, const TopState& state, std::uint64_t length_ns) {
+Extra ExtraOf(const std::vector<TopRow>& rows, const TopState& state, std::uint64_t length_ns,
+              bool wide) {
   const auto spins = [&](const TopRow& row) {
     const StateTime& time = ShownTimes(row, state).spinning;
     return IsShown(SpinningTime{time.ns, time.points}, length_ns);
   };
-  return {std::ranges::any_of(rows, spins), ShowsStolen(rows, length_ns)};
+  Extra extra{.spinning = std::ranges::any_of(rows, spins), .stolen = ShowsStolen(rows, length_ns)};
+  // A narrow table has no room for all.
+  const bool room = wide || (!extra.spinning && !extra.stolen);
+  extra.by =
+      room && std::ranges::any_of(rows, [](const TopRow& row) { return !row.wakers.empty(); });
+  return extra;
 }
 
 std::vector<Column> ColumnsOf(const TopState& state, bool wide, const Extra& extra) {
@@ -132,6 +142,7 @@ std::vector<Column> ColumnsOf(const TopState& state, bool wide, const Extra& ext
   columns.push_back({"runnable", 8, true, Tone::kRunnable, state.sort == TopSort::kRunnable});
   columns.push_back({"blocked", 7, true, Tone::kBlocked, state.sort == TopSort::kBlocked});
   columns.push_back({"on", 6, false, Tone::kBlocked});
+  if (extra.by) columns.push_back({"by", wide ? kWideBy : kNarrowBy, false});
   if (state.view == TopView::kProcesses) columns.push_back({"threads", 7});
   if (functions && wide) columns.push_back({"module", 16, false, Tone::kFaint});
   columns.push_back({functions                         ? "function"
@@ -177,17 +188,17 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const
   if (row.sampled()) {
     // A narrow table has room for one interval: at the share that its states divide.
     const auto share = [&](const StateTimes& of, const ErrorSum& error, bool divided) {
-      return wide || divided ? PercentWithReach(Sum(of), error, whole.lived_ns, length_ns)
-                             : SampledPercent(Sum(of), length_ns);
+      return wide || divided ? ThreadsWithReach(Sum(of), error, whole.lived_ns, length_ns)
+                             : SampledThreads(Sum(of), length_ns);
     };
     cells = {share(row.self, row.self_error, !state.total),
              share(row.total, row.total_error, state.total)};
     StateTime running = times.states[v1::STATE_ON_CPU];
     if (extra.spinning) running -= times.spinning;
-    cells.push_back(SampledPercent(running, length_ns));
-    if (extra.spinning) cells.push_back(SampledPercent(times.spinning, length_ns));
-    cells.push_back(SampledPercent(times.states[v1::STATE_RUNNABLE], length_ns));
-    cells.push_back(SampledPercent(times.states[v1::STATE_BLOCKED], length_ns));
+    cells.push_back(SampledThreads(running, length_ns));
+    if (extra.spinning) cells.push_back(SampledThreads(times.spinning, length_ns));
+    cells.push_back(SampledThreads(times.states[v1::STATE_RUNNABLE], length_ns));
+    cells.push_back(SampledThreads(times.states[v1::STATE_BLOCKED], length_ns));
     cells.push_back(name);
     if (wide) cells.push_back(CutMiddle(row.detail, 24));
     cells.push_back(row.name);
@@ -200,14 +211,16 @@ std::vector<std::string> CellsOf(const TopRow& row, const TopState& state, const
   const auto& states = times.states;
   const SpinningTime spinning{times.spinning.ns, times.spinning.points};
   const std::uint64_t running = RunningNs(states[v1::STATE_ON_CPU].ns, row.stolen, length_ns);
-  cells.push_back(Percent(extra.spinning ? WorkingNs(running, spinning) : running, length_ns));
+  cells.push_back(
+      FormatThreads(extra.spinning ? WorkingNs(running, spinning) : running, length_ns));
   if (extra.spinning)
-    cells.push_back(spinning.ns == 0 ? Percent(0, length_ns)
-                                     : SampledPercent(times.spinning, length_ns));
-  if (extra.stolen) cells.push_back(FormatStolen(row.stolen, length_ns));
-  cells.push_back(Percent(states[v1::STATE_RUNNABLE].ns, length_ns));
-  cells.push_back(Percent(states[v1::STATE_BLOCKED].ns, row.elapsed_ns));
+    cells.push_back(spinning.ns == 0 ? FormatThreads(0, length_ns)
+                                     : SampledThreads(times.spinning, length_ns));
+  if (extra.stolen) cells.push_back(StolenThreads(row.stolen, length_ns));
+  cells.push_back(FormatThreads(states[v1::STATE_RUNNABLE].ns, length_ns));
+  cells.push_back(FormatThreads(states[v1::STATE_BLOCKED].ns, length_ns));
   cells.push_back(name);
+  if (extra.by) cells.push_back(CutMiddle(row.main_waker(), wide ? kWideBy : kNarrowBy));
   if (state.view == TopView::kProcesses) cells.push_back(FormatCount(row.threads));
   cells.push_back(NameCell(row));
   return cells;
@@ -231,7 +244,7 @@ Lines TableLines(const std::vector<TopRow>& rows, std::size_t first, std::size_t
                  const TopState& state, const Whole& whole, std::size_t width,
                  const Palette& palette) {
   const bool wide = width >= kWideEnough;
-  const Extra extra = ExtraOf(rows, state, whole.length_ns);
+  const Extra extra = ExtraOf(rows, state, whole.length_ns, wide);
   const std::vector<Column> columns = ColumnsOf(state, wide, extra);
   std::vector<std::vector<std::string>> cells;
   for (std::size_t i = first; i < rows.size() && i < first + count; ++i)
@@ -297,26 +310,40 @@ std::string SumLine(const v1::Profile& profile, std::size_t width, const Palette
     elapsed_ns += row.elapsed_ns;
   }
   const std::uint64_t length_ns = LengthNs(profile);
-  const std::string stolen_share = FormatStolen(stolen, length_ns);
+  const std::string stolen_threads = StolenThreads(stolen, length_ns);
   const SpinningTime spinning{sum.spinning.ns, sum.spinning.points};
   const bool split = IsShown(spinning, length_ns);
   const std::uint64_t running = RunningNs(sum.states[v1::STATE_ON_CPU].ns, stolen, length_ns);
-  return Join(
-      {{split ? "working " + Percent(WorkingNs(running, spinning), length_ns)
-              : "running " + Percent(running, length_ns),
-        Tone::kRunning},
-       {split ? "spinning " + SampledPercent(sum.spinning, length_ns) : "", Tone::kWarning},
-       {stolen_share.empty() ? "" : "stolen " + stolen_share, Tone::kPlain},
-       {"runnable " + Percent(sum.states[v1::STATE_RUNNABLE].ns, length_ns), Tone::kRunnable},
-       {"blocked " + Percent(sum.states[v1::STATE_BLOCKED].ns, elapsed_ns), Tone::kBlocked},
-       {BasisText(profile), Tone::kFaint},
-       {CostText(profile), Tone::kFaint}},
-      width, palette);
+  const auto threads = [&](std::uint64_t ns) { return FormatThreads(ns, length_ns); };
+  std::vector<std::pair<std::string, Tone>> parts{
+      {split ? threads(WorkingNs(running, spinning)) + " working" : threads(running) + " running",
+       Tone::kRunning}};
+  if (split)
+    parts.emplace_back(SampledThreads(sum.spinning, length_ns) + " spinning", Tone::kWarning);
+  if (!stolen_threads.empty()) parts.emplace_back(stolen_threads + " stolen", Tone::kPlain);
+  parts.emplace_back(threads(sum.states[v1::STATE_RUNNABLE].ns) + " runnable", Tone::kRunnable);
+  parts.emplace_back(threads(sum.states[v1::STATE_BLOCKED].ns) + " blocked", Tone::kBlocked);
+  const std::string whole = " = " + threads(elapsed_ns) + " threads";
+  std::string plain;
+  std::string painted;
+  for (const auto& [text, tone] : parts) {
+    const char* const plus = plain.empty() ? "" : " + ";
+    plain += plus + text;
+    painted += plus + palette.Paint(tone, text);
+  }
+  const std::size_t used = plain.size() + whole.size();
+  if (used > width) return CutMiddle(plain + whole, width);
+  constexpr std::size_t kBetween = 3;
+  const std::string facts =
+      Join({{BasisText(profile), Tone::kFaint}, {CostText(profile), Tone::kFaint}},
+           width - used > kBetween ? width - used - kBetween : 0, palette);
+  return painted + whole + (facts.empty() ? "" : std::string(kBetween, ' ') + facts);
 }
 
 std::string WhatLine(const TopState& state, std::size_t shown, std::size_t all, std::size_t width,
                      const Palette& palette) {
-  const std::string what = std::string(NameOf(state.view)) + " by " + NameOf(state.sort);
+  const std::string what =
+      std::string(NameOf(state.view)) + " by " + NameOf(state.sort) + ", in threads on average";
   std::string how;
   if (state.view == TopView::kFunctions)
     how = std::string(state.total ? "states with all they call" : "states of themselves") +

@@ -1,0 +1,37 @@
+// The formats of `waits`: a table, JSON, a graph in the language of Graphviz and its picture.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/cli/output_options.h"
+#include "client/text/palette.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// "table", "dot", "svg", "json".
+[[nodiscard]] std::vector<std::string> WaitFormats();
+
+// By the file name, or by `format` where that says nothing ("-", no known extension); "" is a
+// table. kInvalidArgument: there is no such format, or the extension is not known and none is
+// named. kNotFound: the picture needs a program that is not installed.
+[[nodiscard]] Result<Report> WaitReportOf(const std::string& file, const std::string& format);
+
+// kNotFound: the profile does not know who ends waits.
+[[nodiscard]] Result<void> CheckWaits(const v1::Profile& profile);
+
+struct WaitReportOptions {
+  std::size_t width = 80;  // of a table
+  Palette palette{};
+  bool complete = false;
+};
+
+// The profile must have passed CheckProfile.
+[[nodiscard]] Result<std::string> RenderWaitReport(Report report, const v1::Profile& profile,
+                                                   const WaitReportOptions& options);
+
+}  // namespace profd::client

@@ -1,0 +1,328 @@
+#include "client/commands/report.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <utility>
+
+#include "client/cli/time_values.h"
+#include "client/cli/values.h"
+#include "client/commands/common/profile_report.h"
+#include "client/profile/report/report_table.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kMostRows = 1'000'000;
+constexpr double kMostPercent = 100;
+
+struct UnitName {
+  std::string_view name;
+  ReportUnit unit;
+};
+constexpr std::array kUnits{UnitName{"share", ReportUnit::kShare},
+                            UnitName{"time", ReportUnit::kTime},
+                            UnitName{"threads", ReportUnit::kThreads}};
+
+std::vector<std::string> UnitNames() {
+  std::vector<std::string> names;
+  names.reserve(kUnits.size());
+  for (const UnitName& unit : kUnits) names.emplace_back(unit.name);
+  return names;
+}
+
+bool IsNumber(const std::string& text) {
+  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+Result<std::size_t> ParseCount(const char* option, const std::string& text) {
+  std::size_t count = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+  if (error == std::errc{} && end == text.data() + text.size() && count > 0 && count <= kMostRows)
+    return count;
+  return Usage(std::string(option) + " " + text + ": not a number of rows or levels",
+               "it is from 1 to " + std::to_string(kMostRows));
+}
+
+std::string KeyHelp() {
+  std::string help;
+  for (const ReportKey& key : ReportKeys())
+    help += (help.empty() ? "" : ". ") + std::string(key.name) + ": " + std::string(key.help);
+  return help + ".";
+}
+
+}  // namespace
+
+ReportVerb::ReportVerb()
+    : Verb({.name = "report",
+            .usage = "profctl report FILE.json [--by KEY[,KEY]] [-o FILE]... [OPTIONS]\n"
+                     "       profctl report PID|TARGET [-d TIME] [--by KEY[,KEY]] [OPTIONS]\n"
+                     "       profctl report TARGET [-d TIME] [OPTIONS] -- COMMAND [ARGUMENT]...\n"
+                     "       profctl report 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
+            .summary = "answer questions from one profile: time by function, thread, wait ...",
+            .about = "Reads a json file of collect, collects for 10 s, or takes a range of the "
+                     "history, and sums up its time by one key, or by two: the values of the "
+                     "second one become columns. Rows add up to the time of all threads.",
+            .footer = "Examples:\n"
+                      "  profctl report 1234\n"
+                      "  profctl report out.json --by function --filter 'state = blocked'\n"
+                      "  profctl report out.json --by package,state -o packages.csv\n"
+                      "  profctl report out.json --tree\n"
+                      "  profctl report out.json --callers malloc --callees malloc\n"
+                      "  profctl report out.json --annotate train.py\n"
+                      "  profctl report 2h..1h --by wait --unit nginx"}) {
+  AddSource();
+  AddQuestion();
+  AddTrees();
+  AddOutputFiles(command(), raw_.files,
+                 "write to FILE: .csv, .json or .txt; may be given again for more files; - is "
+                 "standard output");
+  AddFormat(command(), raw_.format, ProfileReportFormats(),
+            "csv and json have all rows, with times in ns.");
+  AddNames(command(), raw_.names);
+  AddNoProgress(command(), raw_.no_progress);
+}
+
+void ReportVerb::AddSource() {
+  command().behind = &raw_.command;
+  command().Add({.names = "FILE", .into = &raw_.input, .offer = Offer::kFiles});
+  AddTarget(command(), raw_.target);
+  AddDuration(command(), raw_.duration, kTenSecondsOrCommand);
+  AddFrequency(command(), raw_.sampling);
+  AddChildren(command(), raw_.target);
+  AddTimes(command(), raw_.times);
+  AddHistoryFilters(command(), raw_.filters);
+}
+
+void ReportVerb::AddQuestion() {
+  command().Add(
+      {.group = kReportGroup,
+       .names = "--by",
+       .into = &raw_.by,
+       .value = "KEY[,KEY]",
+       .help = "what rows are, and columns: " + OneOf(ReportKeyNames()) + "; default function",
+       .more = KeyHelp(),
+       .words = ReportKeyNames()});
+  command().Add(
+      {.group = kReportGroup,
+       .names = "--filter",
+       .into = &raw_.filter,
+       .value = "EXPR",
+       .help = "only samples that fit: function, module, file, thread, process, operator, "
+               "phase, state, wait or time, then =, != or ~, then a value; and, or, not, ( )",
+       .more =
+           "A sample has a function, module or file if any frame of its stack has. ~ "
+           "is a regular expression of RE2 that fits a part of the text. time = 2..5 "
+           "takes the samples that begin there, in seconds since the start; those of the history "
+           "have no times."});
+  command().Add({.group = kReportGroup,
+                 .names = "--sort",
+                 .into = &raw_.sort,
+                 .value = "COLUMN",
+                 .help = "self, total, time, running, a state, samples or name",
+                 .more = "By default it is self, or time where rows are no frames. With total, "
+                         "states are those of total."});
+  command().Add({.group = kReportGroup,
+                 .names = "--limit",
+                 .into = &raw_.limit,
+                 .value = "N",
+                 .help = "rows at most, the others in one; default 20 in a table, -v shows all; of "
+                         "trees the least share of a line, default 1%"});
+  command().Add({.group = kReportGroup,
+                 .names = "--in",
+                 .into = &raw_.unit,
+                 .value = "UNIT",
+                 .help = "of tables: " + OneOf(UnitNames()) + "; default share",
+                 .words = UnitNames()});
+  command().Add({.group = kReportGroup,
+                 .names = "--kernel",
+                 .into = &raw_.kernel,
+                 .help = "functions of the kernel are rows, too, not part of what called them"});
+}
+
+void ReportVerb::AddTrees() {
+  command().Add({.group = kReportGroup,
+                 .names = "--callers",
+                 .into = &raw_.callers,
+                 .value = "FUNCTION",
+                 .help = "who calls FUNCTION, as a tree, in the place of a table",
+                 .more = "A recursion counts once: callers are those of the outermost frame of "
+                         "FUNCTION in a stack, callees those of the innermost one."});
+  command().Add({.group = kReportGroup,
+                 .names = "--callees",
+                 .into = &raw_.callees,
+                 .value = "FUNCTION",
+                 .help = "what FUNCTION calls, as a tree"});
+  command().Add({.group = kReportGroup,
+                 .names = "--tree",
+                 .into = &raw_.tree,
+                 .help = "the whole program as a tree, each of its libraries folded into a line"});
+  command().Add({.group = kReportGroup,
+                 .names = "--timeline",
+                 .into = &raw_.timeline,
+                 .help = "with --tree: by thread and in order of time, calls not merged"});
+  command().Add({.group = kReportGroup,
+                 .names = "--depth",
+                 .into = &raw_.depth,
+                 .value = "N",
+                 .help = "levels of trees; default all"});
+  command().Add({.group = kReportGroup,
+                 .names = "--annotate",
+                 .into = &raw_.annotate,
+                 .value = "WHAT",
+                 .help = "the lines of a source file or Python function, or the instructions of a "
+                         "native function, with their time",
+                 .more = "The file is read where the profile says that it is. Instructions need "
+                         "objdump."});
+}
+
+Result<ReportQuestion> ReportVerb::TakeQuestion() const {
+  ReportQuestion question;
+  if (!raw_.filter.empty()) {
+    auto filter = SampleFilter::Parse(raw_.filter);
+    if (!filter) return filter.error();
+    question.filter = *std::move(filter);
+  }
+  if (!raw_.unit.empty()) {
+    const auto* unit = std::ranges::find(kUnits, raw_.unit, &UnitName::name);
+    if (unit == kUnits.end())
+      return Usage("--in " + raw_.unit + ": no such unit", "it is " + OneOf(UnitNames()));
+    question.unit = unit->unit;
+  }
+  question.kernel = raw_.kernel;
+  PROFD_TRY(TakeForm(question));
+  return question;
+}
+
+Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
+  const bool sides = !raw_.callers.empty() || !raw_.callees.empty();
+  const bool annotation = !raw_.annotate.empty();
+  if (static_cast<int>(!raw_.by.empty()) + static_cast<int>(sides) + static_cast<int>(raw_.tree) +
+          static_cast<int>(annotation) >
+      1)
+    return Usage("--by, --callers with --callees, --tree and --annotate are different reports",
+                 "name one of them");
+  if (raw_.timeline && !raw_.tree)
+    return Usage("--timeline is for --tree", "name that, too, or leave it out");
+  const bool of_tree = sides || raw_.tree;
+  if (!raw_.depth.empty() && !of_tree)
+    return Usage("--depth is for trees", "that is --callers, --callees or --tree");
+  if (!raw_.sort.empty() && (of_tree || annotation))
+    return Usage("--sort is for tables by one key", "leave it out");
+  if (!raw_.limit.empty() && annotation)
+    return Usage("--limit is for tables and trees", "leave it out");
+  question.callers = raw_.callers;
+  question.callees = raw_.callees;
+  question.tree = raw_.tree;
+  question.timeline = raw_.timeline;
+  question.annotate = raw_.annotate;
+  if (annotation) return {};
+  return of_tree ? TakeTree(question) : TakeTable(question);
+}
+
+Result<void> ReportVerb::TakeTable(ReportQuestion& question) const {
+  const auto keys = ParseReportKeys(raw_.by.empty() ? "function" : raw_.by);
+  if (!keys) return keys.error();
+  question.keys = *keys;
+  if (!raw_.sort.empty()) {
+    if (question.keys.size() == 2)
+      return Usage("--sort is for tables by one key", "rows of two are sorted by their time");
+    ReportTable none{.key = question.keys.front(), .rows = {}, .all = {}};
+    PROFD_TRY(SortRows(none, raw_.sort));
+    question.sort = raw_.sort;
+  }
+  if (raw_.limit.empty()) return {};
+  const auto limit = ParseCount("--limit", raw_.limit);
+  if (!limit) return limit.error();
+  question.limit = *limit;
+  return {};
+}
+
+Result<void> ReportVerb::TakeTree(ReportQuestion& question) const {
+  if (!raw_.depth.empty()) {
+    const auto depth = ParseCount("--depth", raw_.depth);
+    if (!depth) return depth.error();
+    question.depth = *depth;
+  }
+  if (raw_.limit.empty()) return {};
+  std::string_view text = raw_.limit;
+  if (text.ends_with('%')) text.remove_suffix(1);
+  double percent = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), percent);
+  if (error != std::errc{} || end != text.data() + text.size() ||
+      !(percent >= 0 && percent <= kMostPercent))
+    return Usage("--limit " + raw_.limit + ": not a share of the time",
+                 "in trees it is the least share of a line, as in 1%");
+  question.least_share = percent / kMostPercent;
+  return {};
+}
+
+Result<std::optional<HistoryQuestion>> ReportVerb::TakeHistory() const {
+  const bool times =
+      !raw_.times.since.empty() || !raw_.times.from.empty() || !raw_.times.to.empty();
+  RawFilters filters = raw_.filters;
+  filters.pids = raw_.target.pids;
+  if (!raw_.target.comm.empty()) filters.comms = {raw_.target.comm};
+  if (!raw_.target.cgroup.empty()) filters.cgroups = {raw_.target.cgroup};
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  auto range = ParseRange(filters, raw_.input, now_unix_ns);
+  if (!range) return range.error();
+  if (!*range && !times) {
+    const std::string filter = FirstFilter(raw_.filters);
+    if (!filter.empty())
+      return Usage(filter + " is for the history, and no time of it is named",
+                   "name one with --since, or write a range, 2h..1h; --filter takes a part of a "
+                   "file or a collection");
+    return std::optional<HistoryQuestion>();
+  }
+  if (*range && times) return Usage("a range is named twice", "leave out --since, --from and --to");
+  if (!*range && !raw_.input.empty())
+    return Usage("both a file and a time of the history are named", "leave one out");
+  if (!raw_.command.empty() || !raw_.duration.empty() || !raw_.target.tids.empty() ||
+      raw_.target.children)
+    return Usage(
+        "-d, -t, -s and a command are for a collection, and a time of the history is named",
+        "leave one out");
+  if (*range) return range;
+  auto question = ParseQuestion(raw_.times, filters, now_unix_ns);
+  if (!question) return question.error();
+  return std::optional(*std::move(question));
+}
+
+Result<void> ReportVerb::Take() {
+  OutputOptions output;
+  output.report = Report::kReport;
+  output.files = raw_.files;
+  output.format = raw_.format;
+  output.names = raw_.names;
+  auto question = TakeQuestion();
+  if (!question) return question.error();
+  output.question = *std::move(question);
+  auto history = TakeHistory();
+  if (!history) return history.error();
+  if (*history) {
+    options_ = QueryOptions{**std::move(history), std::move(output)};
+    return {};
+  }
+  RawFileOrTarget source = static_cast<const RawFileOrTarget&>(raw_);
+  if (IsNumber(source.input)) {
+    if (source.target.kinds() > 0)
+      return Usage("both process " + source.input + " and another target are named",
+                   "leave one out; a file of that name is ./" + source.input);
+    source.target.pids = {std::exchange(source.input, "")};
+  }
+  auto options = TakeFileOrTarget(source, std::move(output), std::nullopt,
+                                  "-- COMMAND, a PID, a FILE.json or a range of times, 2h..1h");
+  if (!options) return options.error();
+  std::visit([this](auto& taken) { options_ = std::move(taken); }, *options);
+  return {};
+}
+
+int ReportVerb::Run(const Context& context) {
+  if (const auto* query = std::get_if<QueryOptions>(&options_)) return RunQuery(*query, context);
+  if (const auto* collect = std::get_if<CollectOptions>(&options_))
+    return RunCollect(*collect, context);
+  return RunExport(std::get<ExportCommandOptions>(options_), context);
+}
+
+}  // namespace profd::client

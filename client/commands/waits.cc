@@ -1,0 +1,50 @@
+#include "client/commands/waits.h"
+
+#include <utility>
+
+#include "client/cli/values.h"
+#include "client/commands/common/wait_reports.h"
+
+namespace profd::client {
+
+WaitsVerb::WaitsVerb()
+    : Verb({.name = "waits",
+            .usage = "profctl waits TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
+                     "       profctl waits [OPTIONS] -- COMMAND [ARGUMENT]...\n"
+                     "       profctl waits FILE.json [-o FILE]... [OPTIONS]",
+            .summary = "show who waits for whom, by groups of alike threads",
+            .about = "Collects, or takes a json file of collect. For each group of threads it "
+                     "shows why they wait, who ends these waits, and where the time goes in the "
+                     "end: the thread that ended the wait may itself have waited, for another "
+                     "one. A .dot or .svg file has it as a graph.",
+            .footer = "Examples:\n"
+                      "  profctl waits -p 1234\n"
+                      "  profctl waits out.json -o waits.svg"}) {
+  command().behind = &raw_.command;
+  command().Add({.names = "FILE", .into = &raw_.input, .offer = Offer::kFiles});
+  AddTarget(command(), raw_.target);
+  AddDuration(command(), raw_.duration, kTenSecondsOrCommand);
+  AddFrequency(command(), raw_.sampling);
+  AddChildren(command(), raw_.target);
+  AddOutputFiles(command(), raw_.files,
+                 "write to FILE: .dot, .svg, .json or .txt; may be given again for more files; - "
+                 "is standard output");
+  AddFormat(command(), raw_.format, WaitFormats(), "An svg is drawn by dot of Graphviz.");
+  AddNoProgress(command(), raw_.no_progress);
+}
+
+Result<void> WaitsVerb::Take() {
+  OutputOptions output;
+  output.report = Report::kWaits;
+  output.files = raw_.files;
+  output.format = raw_.format;
+  auto options =
+      TakeFileOrTarget(raw_, std::move(output), std::nullopt, "-- COMMAND, or a FILE.json");
+  if (!options) return options.error();
+  options_ = *std::move(options);
+  return {};
+}
+
+int WaitsVerb::Run(const Context& context) { return RunFileOrTarget(options_, context); }
+
+}  // namespace profd::client

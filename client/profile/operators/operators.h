@@ -1,0 +1,101 @@
+// Operators: what frameworks ran in the samples of a profile, and in which phase, by the rules that
+// were applied when profd sent it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// Job: judges each stack of a profile once. Of the operators of a stack the one with the best rank
+// counts, then the innermost; of its phases the outermost, and forward only if there is no other.
+// Immutable; any thread. It does not say for which operator a worker of a parallel region works:
+// samples of threads on different CPUs are of different instants.
+class Operators {
+ public:
+  // The profile must have passed CheckProfile and outlive this.
+  explicit Operators(const v1::Profile& profile);
+
+  // No frame has an operator or a phase: no rule fits, or the file is of an older profd.
+  [[nodiscard]] bool empty() const { return !any_; }
+  // Of all operators, each once; safe to print.
+  [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
+  // It only says that a thread works for a parallel region: "(parallel worker)".
+  [[nodiscard]] bool IsWorker(std::uint32_t name) const { return worker_[name]; }
+
+  // Index into names(); none: no operator.
+  [[nodiscard]] std::optional<std::uint32_t> OperatorOf(int sample) const {
+    return OperatorAt(profile_.samples().node(sample));
+  }
+  [[nodiscard]] v1::Phase PhaseOf(int sample) const {
+    return PhaseAt(profile_.samples().node(sample));
+  }
+  // The same of the stack whose leaf is `node`, as Samples.node.
+  [[nodiscard]] std::optional<std::uint32_t> OperatorAt(std::uint32_t node) const;
+  [[nodiscard]] v1::Phase PhaseAt(std::uint32_t node) const { return stacks_[node].phase; }
+  // Of the frame of `node` by itself; none for node 0.
+  [[nodiscard]] std::optional<std::uint32_t> OperatorOfFrame(std::uint32_t node) const;
+
+ private:
+  struct Stack {
+    std::uint32_t op = 0;  // as Frame.op
+    v1::Phase phase = v1::PHASE_NONE;
+  };
+
+  void NameOperators();
+  void JudgeStacks();
+
+  const v1::Profile& profile_;
+  bool any_ = false;
+  std::vector<std::string> names_;
+  std::vector<bool> worker_;
+  std::vector<std::uint32_t> name_of_;  // by index into Profile.operators
+  std::vector<Stack> stacks_;           // by node
+};
+
+// "backward"; "" for none, "other" for what a newer profd may know.
+[[nodiscard]] std::string_view PhaseName(v1::Phase phase);
+
+// Time by state, and the sampling points that it rests on.
+struct OperatorTime {
+  std::uint64_t working_ns = 0;
+  std::uint64_t spinning_ns = 0;
+  std::uint64_t runnable_ns = 0;
+  std::uint64_t blocked_ns = 0;
+  std::uint64_t samples = 0;
+};
+
+struct OperatorRow {
+  std::optional<std::uint32_t> op;  // index into Operators.names(); none: all that has no operator
+  OperatorTime self;                // that this operator has as the one that counts
+  std::uint64_t total_working_ns = 0;  // also below it, however often it stands in a stack
+};
+
+struct PhaseRow {
+  v1::Phase phase = v1::PHASE_NONE;
+  OperatorTime time;
+};
+
+// All time of a profile by operator, and by phase. Both lists add up to it.
+struct OperatorTable {
+  std::vector<OperatorRow> rows;  // most work first
+  std::vector<PhaseRow> phases;   // most work first
+  std::uint64_t working_ns = 0;
+  std::uint64_t named_ns = 0;  // of it, with an operator that is no worker
+  // Of work, with a user part; and of these, those that do not reach their root.
+  std::uint64_t stacks = 0;
+  std::uint64_t incomplete_stacks = 0;
+};
+
+[[nodiscard]] OperatorTable TableOf(const v1::Profile& profile, const Operators& operators);
+
+// "operators named for 91 % of working time; 2 % of stacks incomplete", or "no operators in this
+// file".
+[[nodiscard]] std::string CoverageText(const OperatorTable& table, const Operators& operators);
+
+}  // namespace profd::client

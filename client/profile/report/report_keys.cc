@@ -1,0 +1,248 @@
+#include "client/profile/report/report_keys.h"
+
+#include <algorithm>
+#include <array>
+
+#include "client/profile/on_whom.h"
+#include "client/profile/report/frame_places.h"
+#include "client/profile/report/report_time.h"
+#include "client/profile/spinning.h"
+
+namespace profd::client {
+namespace {
+
+// Numbers of values that are no part of a thread's time, below; the parts come first.
+constexpr std::uint64_t kOthers = kParts;
+
+const v1::Frame& FrameAt(const KeyContext& context, std::uint64_t frame) {
+  return context.profile.frames(static_cast<int>(frame));
+}
+
+std::string FunctionText(const KeyContext& context, std::uint64_t frame) {
+  return FrameName(FrameAt(context, frame), context.style);
+}
+
+std::uint64_t PartNumber(const KeyContext& context, int sample) {
+  return static_cast<std::uint64_t>(PartOf(context.profile, sample));
+}
+
+std::string BracketedPart(std::uint64_t part) {
+  return "[" + std::string(PartName(static_cast<TimePart>(part))) + "]";
+}
+
+std::uint64_t ThreadNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  return profile.samples().thread(sample);
+}
+
+std::uint64_t ProcessNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  return profile.threads(static_cast<int>(profile.samples().thread(sample))).process();
+}
+
+// Of a thread on a CPU the class of the rule that decided.
+std::uint64_t ClassNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  const TimePart part = PartOf(profile, sample);
+  if (part != TimePart::kWorking && part != TimePart::kSpinning)
+    return static_cast<std::uint64_t>(part);
+  const v1::Rule* rule = RuleOf(profile, sample);
+  return kOthers + (rule == nullptr ? 0 : static_cast<std::uint64_t>(rule->frame_class()));
+}
+
+std::string ClassText(const KeyContext&, std::uint64_t number) {
+  if (number < kOthers) return BracketedPart(number);
+  const std::string_view name = ClassName(static_cast<v1::FrameClass>(number - kOthers));
+  return name.empty() ? "[no rule]" : std::string(name);
+}
+
+std::uint64_t WaitNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  const TimePart part = PartOf(profile, sample);
+  if (part != TimePart::kBlocked) return static_cast<std::uint64_t>(part);
+  return kOthers + static_cast<std::uint64_t>(profile.samples().wait(sample));
+}
+
+std::string WaitText(const KeyContext&, std::uint64_t number) {
+  if (number < kOthers) return BracketedPart(number);
+  const std::string_view name = WaitName(static_cast<v1::WaitReason>(number - kOthers));
+  return name.empty() ? "[no reason]" : std::string(name);
+}
+
+// The path, and the process of the waiter: threads of its own process are called without it.
+std::uint64_t WhomNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  const TimePart part = PartOf(profile, sample);
+  if (part != TimePart::kBlocked) return static_cast<std::uint64_t>(part);
+  const std::uint64_t path =
+      profile.samples().path_size() == 0 ? 0 : profile.samples().path(sample);
+  return (ProcessNumber(context, sample) + 1) << 32 | path;
+}
+
+// "engine-worker, runs", "a timer": the end of the path.
+std::string WhomText(const KeyContext& context, std::uint64_t number) {
+  if (number < kOthers) return BracketedPart(number);
+  const auto process = static_cast<int>((number >> 32) - 1);
+  const auto path = static_cast<std::uint32_t>(number);
+  const auto steps = ShownSteps(context.profile, path, context.profile.processes(process).pid());
+  if (steps.empty()) return "[" + std::string(UnknownName(v1::PATH_NONE)) + "]";
+  const WhomStep& end = steps.back();
+  if (IsUnknown(end.kind)) return "[" + std::string(UnknownName(end.kind)) + "]";
+  const bool of_thread =
+      end.kind == v1::PATH_RUNS || end.kind == v1::PATH_NO_CPU || end.kind == v1::PATH_WAITS;
+  return of_thread ? end.name + ", " + std::string(EndName(end.kind)) : end.name;
+}
+
+// 1 + the number of the operator; 0: none.
+std::uint64_t OperatorNumber(const KeyContext& context, int sample) {
+  const auto op = context.operators->OperatorOf(sample);
+  return op ? std::uint64_t{*op} + 1 : 0;
+}
+
+std::string OperatorText(const KeyContext& context, std::uint64_t number) {
+  return number == 0 ? "[no operator]" : context.operators->names()[number - 1];
+}
+
+std::uint64_t PhaseNumber(const KeyContext& context, int sample) {
+  return static_cast<std::uint64_t>(context.operators->PhaseOf(sample));
+}
+
+std::string PhaseText(const KeyContext&, std::uint64_t number) {
+  const std::string_view name = PhaseName(static_cast<v1::Phase>(number));
+  return name.empty() ? "[no phase]" : std::string(name);
+}
+
+template <std::string (*Text)(const v1::Frame&)>
+std::string OfFrame(const KeyContext& context, std::uint64_t frame) {
+  return Text(FrameAt(context, frame));
+}
+
+constexpr std::array kKeys{
+    ReportKey{.name = "function",
+              .plural = "functions",
+              .help = "functions, of Python with their file",
+              .kind = ReportKeyKind::kFrame,
+              .text = FunctionText},
+    ReportKey{.name = "line",
+              .plural = "lines",
+              .help = "lines of source files",
+              .kind = ReportKeyKind::kFrame,
+              .text = OfFrame<LineText>},
+    ReportKey{.name = "file",
+              .plural = "files",
+              .help = "source files",
+              .kind = ReportKeyKind::kFrame,
+              .text = OfFrame<FileText>},
+    ReportKey{.name = "module",
+              .plural = "modules",
+              .help = "modules of Python, programs and libraries",
+              .kind = ReportKeyKind::kFrame,
+              .text = OfFrame<ModuleText>},
+    ReportKey{.name = "package",
+              .plural = "packages",
+              .help = "packages of Python, [stdlib], folders of other files; libraries",
+              .kind = ReportKeyKind::kFrame,
+              .text = OfFrame<PackageText>},
+    ReportKey{.name = "caller",
+              .plural = "functions with their callers",
+              .help = "pairs of functions: f < who calls it",
+              .kind = ReportKeyKind::kCaller,
+              .text = FunctionText},
+    ReportKey{.name = "callee",
+              .plural = "functions with what they call",
+              .help = "pairs of functions: f > what it calls",
+              .kind = ReportKeyKind::kCallee,
+              .text = FunctionText},
+    ReportKey{.name = "thread",
+              .plural = "threads",
+              .help = "threads",
+              .number = ThreadNumber,
+              .text =
+                  [](const KeyContext& context, std::uint64_t thread) {
+                    return ThreadName(context.profile.threads(static_cast<int>(thread)));
+                  }},
+    ReportKey{.name = "process",
+              .plural = "processes",
+              .help = "processes",
+              .number = ProcessNumber,
+              .text =
+                  [](const KeyContext& context, std::uint64_t process) {
+                    return ProcessName(context.profile.processes(static_cast<int>(process)));
+                  }},
+    ReportKey{.name = "class",
+              .plural = "classes of the rules",
+              .help = "what rules say of time on a CPU: spin, gpu-wait, runtime, copy, work",
+              .number = ClassNumber,
+              .text = ClassText},
+    ReportKey{.name = "operator",
+              .plural = "operators",
+              .help = "operators of frameworks, by the rules: aten::addmm, BatchNormalization",
+              .number = OperatorNumber,
+              .text = OperatorText,
+              .by_operators = true},
+    ReportKey{.name = "phase",
+              .plural = "phases",
+              .help = "data, forward, backward, optimizer, communication, by the rules",
+              .number = PhaseNumber,
+              .text = PhaseText,
+              .by_operators = true},
+    ReportKey{.name = "wait",
+              .plural = "reasons of waits",
+              .help = "the reasons of waits",
+              .number = WaitNumber,
+              .text = WaitText},
+    ReportKey{.name = "on-whom",
+              .plural = "on whom threads wait in the end",
+              .help = "where waits end: a thread, a timer, a device",
+              .number = WhomNumber,
+              .text = WhomText},
+    ReportKey{.name = "state",
+              .plural = "states",
+              .help = "working, spinning, runnable, blocked, stolen",
+              .number = PartNumber,
+              .text =
+                  [](const KeyContext&, std::uint64_t part) {
+                    return std::string(PartName(static_cast<TimePart>(part)));
+                  }},
+};
+
+Result<const ReportKey*> KeyByName(std::string_view name) {
+  const auto* found = std::ranges::find(kKeys, name, &ReportKey::name);
+  if (found != kKeys.end()) return found;
+  std::string names;
+  for (const ReportKey& key : kKeys) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  return Error{ErrorCode::kInvalidArgument, "--by: no key is called '" + std::string(name) + "'",
+               "the keys are " + names};
+}
+
+}  // namespace
+
+std::span<const ReportKey> ReportKeys() { return kKeys; }
+
+std::vector<std::string> ReportKeyNames() {
+  std::vector<std::string> names;
+  names.reserve(kKeys.size());
+  for (const ReportKey& key : kKeys) names.emplace_back(key.name);
+  return names;
+}
+
+Result<std::vector<const ReportKey*>> ParseReportKeys(std::string_view text) {
+  std::vector<const ReportKey*> keys;
+  for (bool more = true; more;) {
+    const std::size_t comma = text.find(',');
+    const auto key = KeyByName(text.substr(0, comma));
+    if (!key) return key.error();
+    keys.push_back(*key);
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  if (keys.size() > 2)
+    return Error{ErrorCode::kInvalidArgument, "--by: more than two keys are named",
+                 "the values of the second one become columns"};
+  if (keys.size() == 2 && keys[0] == keys[1])
+    return Error{ErrorCode::kInvalidArgument,
+                 "--by: " + std::string(keys[0]->name) + " is named twice", ""};
+  return keys;
+}
+
+}  // namespace profd::client

@@ -1,0 +1,51 @@
+// ReportKeys: by what a report sums up time. A key is one row of a table.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/profile/operators/operators.h"
+#include "client/profile/stack_names.h"
+#include "daemon/base/result.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+struct KeyContext {
+  const v1::Profile& profile;  // has passed CheckProfile
+  FrameStyle style{};          // of functions
+  // Of the profile; null but for keys that need them.
+  const Operators* operators = nullptr;
+};
+
+enum class ReportKeyKind {
+  kSample,  // a sample has one value
+  kFrame,   // each frame of its stack has one
+  kCaller,  // each frame has one, with that of the frame that called it
+  kCallee   // the same pairs from the other side; the innermost frame has "[self]" behind it
+};
+
+struct ReportKey {
+  std::string_view name;
+  std::string_view plural;  // what its table is headed with
+  std::string_view help;
+  ReportKeyKind kind = ReportKeyKind::kSample;
+  // kSample: a number for the value of a sample. Samples of one number have one text.
+  std::uint64_t (*number)(const KeyContext& context, int sample) = nullptr;
+  // Safe text of that number; of the other kinds it is an index into the profile's frames.
+  std::string (*text)(const KeyContext& context, std::uint64_t number) = nullptr;
+  bool by_operators = false;  // it needs KeyContext.operators
+
+  [[nodiscard]] bool OfFrames() const { return kind != ReportKeyKind::kSample; }
+};
+
+// In the order of the help.
+[[nodiscard]] std::span<const ReportKey> ReportKeys();
+[[nodiscard]] std::vector<std::string> ReportKeyNames();
+// "function", "thread,wait": one key or two different ones.
+[[nodiscard]] Result<std::vector<const ReportKey*>> ParseReportKeys(std::string_view text);
+
+}  // namespace profd::client

@@ -1,0 +1,37 @@
+// ReportQuestion: what a report is to show of a profile.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/profile/report/report_keys.h"
+#include "client/profile/report/sample_filter.h"
+
+namespace profd::client {
+
+enum class ReportUnit {
+  kShare,   // of all thread time
+  kTime,    // seconds
+  kThreads  // threads on average: time by elapsed time
+};
+
+struct ReportQuestion {
+  std::vector<const ReportKey*> keys;  // one or two; of tables
+  // Trees in the place of a table: both sides of functions, empty for none, and the whole program.
+  std::string callers;
+  std::string callees;
+  bool tree = false;
+  bool timeline = false;
+  std::optional<std::size_t> depth;  // levels of trees
+  double least_share = 0.01;         // of lines of trees
+  std::string annotate;              // a file or function in the place of a table; empty: none
+  std::optional<SampleFilter> filter;
+  std::string sort;  // as SortRows takes it
+  ReportUnit unit = ReportUnit::kShare;
+  std::optional<std::size_t> limit;  // rows; none: what fits the form
+  bool kernel = false;               // functions of the kernel have rows of their own
+};
+
+}  // namespace profd::client

@@ -1,0 +1,70 @@
+// ReportTable: the time of a profile by the values of one key. CrossTable: by those of two.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "client/profile/report/report_keys.h"
+#include "client/profile/report/report_time.h"
+#include "daemon/base/result.h"
+
+namespace profd::client {
+
+struct ReportRow {
+  std::string name;    // safe
+  std::string module;  // of functions that are not Python's: where they are; else empty
+  // Of a key of frames: of samples whose innermost frame has the value. Rows add up to all time.
+  ReportTime self;
+  ReportTime total;  // and of those that have it anywhere, each once; of other keys the same
+};
+
+struct ReportTable {
+  const ReportKey* key = nullptr;
+  std::vector<ReportRow> rows;
+  ReportTime all;
+};
+
+struct TableOptions {
+  FrameStyle style{.line = false, .inlined = false};
+  bool kernel = false;  // functions of the kernel have rows of their own
+};
+
+// The profile has passed CheckProfile.
+[[nodiscard]] ReportTable TableBy(const ReportKey& key, const v1::Profile& profile,
+                                  const TableOptions& options);
+
+// What rows may be sorted by: "self", "total" (of keys of frames), "time" (of the others), the
+// parts, "running" for working and spinning, "samples", "name".
+[[nodiscard]] std::vector<std::string> SortColumns(const ReportKey& key);
+// Most first, equal ones by total and by name; "" is the first of the columns. kInvalidArgument
+// names what there is.
+[[nodiscard]] Result<void> SortRows(ReportTable& table, std::string_view column);
+
+struct CrossRow {
+  std::string name;                // safe
+  std::vector<SampledTime> cells;  // by column
+  SampledTime all;                 // their sum
+};
+
+struct CrossTable {
+  const ReportKey* row_key = nullptr;
+  const ReportKey* column_key = nullptr;
+  std::vector<std::string> columns;  // most time first; the last of very many is "other"
+  std::vector<CrossRow> rows;        // most time first, equal ones by name
+  std::vector<SampledTime> sums;     // by column
+  SampledTime all;
+};
+
+inline constexpr std::size_t kMostColumns = 64;
+
+// Of keys of frames the values of the innermost frames count, so that all adds up. It has at most
+// kMostColumns columns.
+[[nodiscard]] CrossTable CrossBy(const ReportKey& rows, const ReportKey& columns,
+                                 const v1::Profile& profile, const TableOptions& options);
+// The same with `most` columns at most, of which the last is "other" where that leaves some out.
+[[nodiscard]] CrossTable WithColumns(const CrossTable& table, std::size_t most);
+
+}  // namespace profd::client

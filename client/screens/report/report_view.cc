@@ -1,0 +1,227 @@
+#include "client/screens/report/report_view.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "client/format/folded.h"
+#include "client/profile/operators/operators.h"
+#include "client/profile/profile_facts.h"
+#include "client/profile/stack_names.h"
+#include "client/text/number.h"
+#include "client/text/table.h"
+#include "client/text/text.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kRows = 20;
+constexpr std::size_t kWideEnough = 100;  // columns; from here on functions have their module
+constexpr std::size_t kCrossName = 30;    // columns that the names of rows have at least
+constexpr std::size_t kCrossCell = 12;    // and each cell
+constexpr std::size_t kGap = 3;           // between columns
+constexpr double kShownShare = 0.005;
+
+std::string Tilde(const SampledTime& time) { return time.rough() ? "~" : ""; }
+
+std::size_t RowsShown(const ReportQuestion& question, const ReportViewOptions& options,
+                      std::size_t rows) {
+  if (question.limit) return std::min(*question.limit, rows);
+  return options.complete ? rows : std::min(kRows, rows);
+}
+
+std::string MoreText(std::size_t rows) { return "... and " + FormatCount(rows) + " more"; }
+
+// How much of the work has an operator; "" for other keys.
+std::string Coverage(const v1::Profile& profile, const ReportKey& key) {
+  if (!key.by_operators) return {};
+  const Operators operators(profile);
+  return CoverageText(TableOf(profile, operators), operators) + "\n";
+}
+
+}  // namespace
+
+std::string ReportScale::Cell(const SampledTime& time) const {
+  if (time.ns == 0) return "";
+  switch (unit) {
+    case ReportUnit::kTime:
+      return Tilde(time) + FormatDuration(time.ns);
+    case ReportUnit::kThreads:
+      return Tilde(time) + FormatDecimals(ShareOf(time.ns, elapsed_ns), 2);
+    default:
+      return FormatSampledShare(ShareOf(time.ns, whole_ns), time.rough());
+  }
+}
+
+std::string ReportScale::Name() const {
+  switch (unit) {
+    case ReportUnit::kTime:
+      return "time of all threads";
+    case ReportUnit::kThreads:
+      return "threads on average";
+    default:
+      return filtered ? "shares of the time that fits" : "shares of all thread time";
+  }
+}
+
+ReportParts::ReportParts(const ReportTime& all) {
+  const std::uint64_t whole_ns = all.all().ns;
+  const auto shown = [&](TimePart part) { return ShareOf(all[part].ns, whole_ns) > kShownShare; };
+  const bool spins = shown(TimePart::kSpinning);
+  const bool stolen = shown(TimePart::kStolen);
+  const auto add = [&](std::string_view name, std::vector<TimePart> parts) {
+    names_.emplace_back(name);
+    parts_.push_back(std::move(parts));
+  };
+  std::vector<TimePart> running{TimePart::kWorking};
+  if (!spins) running.push_back(TimePart::kSpinning);
+  if (!stolen) running.push_back(TimePart::kStolen);
+  add(spins ? PartName(TimePart::kWorking) : "running", std::move(running));
+  if (spins) add(PartName(TimePart::kSpinning), {TimePart::kSpinning});
+  if (all[TimePart::kRunnable].ns != 0) add(PartName(TimePart::kRunnable), {TimePart::kRunnable});
+  if (all[TimePart::kBlocked].ns != 0) add(PartName(TimePart::kBlocked), {TimePart::kBlocked});
+  if (stolen) add(PartName(TimePart::kStolen), {TimePart::kStolen});
+}
+
+Tone ReportParts::tone(std::size_t column) const {
+  switch (parts_[column].front()) {
+    case TimePart::kRunnable:
+      return Tone::kRunnable;
+    case TimePart::kBlocked:
+      return Tone::kBlocked;
+    default:
+      return Tone::kRunning;
+  }
+}
+
+SampledTime ReportParts::Of(const ReportTime& time, std::size_t column) const {
+  SampledTime sum;
+  for (const TimePart part : parts_[column]) sum += time[part];
+  return sum;
+}
+
+std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
+                       const ReportQuestion& question, const ReportViewOptions& options) {
+  const std::uint64_t elapsed_ns = LengthNs(profile);
+  const std::string facts = "   " + FormatDuration(elapsed_ns) + ", " +
+                            FormatCount(ThreadCount(profile), "thread") + ", " +
+                            FormatCount(SampleCount(profile), "sample");
+  const std::size_t room = options.width > facts.size() ? options.width - facts.size() : 0;
+  std::string head =
+      options.palette.Paint(
+          Tone::kStrong, CutMiddle(SafeText(TitleOf(profile)), std::max<std::size_t>(room, 20))) +
+      facts + "\n";
+  // In hundredths of a thread, whose rounded parts add up to the rounded sum.
+  const std::uint64_t unit = std::max<std::uint64_t>(elapsed_ns / 100, 1);
+  const ReportParts parts(all);
+  std::vector<std::uint64_t> ns;
+  for (std::size_t i = 0; i < parts.size(); ++i) ns.push_back(parts.Of(all, i).ns);
+  std::string sum;
+  std::uint64_t hundredths = 0;
+  const std::vector<std::uint64_t> rounded = RoundToSum(ns, unit);
+  const auto text = [](std::uint64_t value) {
+    return FormatDecimals(static_cast<double>(value) / 100, 2);
+  };
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    sum += (sum.empty() ? "" : " + ") + text(rounded[i]) + " " + parts.name(i);
+    hundredths += rounded[i];
+  }
+  head += sum + " = " + text(hundredths) + " threads on average\n";
+  if (question.filter) head += "only: " + SafeText(question.filter->text()) + "\n";
+  return head;
+}
+
+std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
+                         const ReportQuestion& question, const ReportViewOptions& options) {
+  const bool frames = table.key->OfFrames();
+  const bool of_total = frames && question.sort == "total";
+  const ReportParts parts(table.all);
+  const ReportScale scale{question.unit, table.all.all().ns, LengthNs(profile),
+                          question.filter.has_value()};
+  std::vector<Column> columns;
+  if (frames) columns.push_back({"self", Align::kRight, Shrink::kNever, Tone::kStrong});
+  columns.push_back({frames ? "total" : "time", Align::kRight, Shrink::kNever,
+                     frames ? Tone::kPlain : Tone::kStrong});
+  for (std::size_t i = 0; i < parts.size(); ++i)
+    columns.push_back({parts.name(i), Align::kRight, Shrink::kNever, parts.tone(i)});
+  columns.push_back({"samples", Align::kRight});
+  const bool modules = frames && options.width >= kWideEnough;
+  if (modules) columns.push_back({"module", Align::kLeft, Shrink::kMiddle, Tone::kFaint});
+  columns.push_back({std::string(table.key->name), Align::kLeft, Shrink::kMiddle});
+  Table rows(std::move(columns));
+  const auto add = [&](const ReportRow& row, bool rest) {
+    const ReportTime& states = of_total && !rest ? row.total : row.self;
+    std::vector<std::string> cells{scale.Cell(row.self.all())};
+    if (frames) cells.push_back(rest ? "" : scale.Cell(row.total.all()));
+    for (std::size_t i = 0; i < parts.size(); ++i)
+      cells.push_back(of_total && rest ? "" : scale.Cell(parts.Of(states, i)));
+    const std::uint64_t points = states.all().points;
+    cells.push_back(points == 0 ? "" : FormatCount(points));
+    if (modules) cells.push_back(row.module);
+    cells.push_back(row.name);
+    rows.AddRow(std::move(cells));
+  };
+  const std::size_t shown = RowsShown(question, options, table.rows.size());
+  ReportRow rest;
+  for (std::size_t i = 0; i < table.rows.size(); ++i) {
+    if (i < shown)
+      add(table.rows[i], false);
+    else
+      rest.self += table.rows[i].self;
+  }
+  rest.name = MoreText(table.rows.size() - shown);
+  if (shown < table.rows.size()) add(rest, true);
+  std::string title(table.key->plural);
+  title += ", " + scale.Name();
+  if (frames) title += of_total ? "; states and samples of total" : "; states and samples of self";
+  return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) + "\n" +
+         options.palette.Paint(Tone::kFaint, title) + "\n" +
+         rows.Render(options.width, options.palette);
+}
+
+std::string RenderReport(const v1::Profile& profile, const ReportTime& all, const CrossTable& table,
+                         const ReportQuestion& question, const ReportViewOptions& options) {
+  const ReportScale scale{question.unit, table.all.ns, LengthNs(profile),
+                          question.filter.has_value()};
+  const std::size_t room = options.width > kCrossName ? options.width - kCrossName : 0;
+  // One cell is the sum.
+  const std::size_t most = std::max<std::size_t>(room / kCrossCell, 3) - 1;
+  const CrossTable fitted = WithColumns(table, most);
+  const std::size_t header_room =
+      std::max(room / (fitted.columns.size() + 1), kCrossCell + 1) - kGap;
+  std::vector<Column> columns{{"all", Align::kRight, Shrink::kNever, Tone::kStrong}};
+  for (const std::string& name : fitted.columns)
+    columns.push_back({CutMiddle(name, header_room), Align::kRight});
+  columns.push_back({std::string(table.row_key->name), Align::kLeft, Shrink::kMiddle});
+  Table rows(std::move(columns));
+  const auto add = [&](const CrossRow& row) {
+    std::vector<std::string> cells{scale.Cell(row.all)};
+    for (const SampledTime& cell : row.cells) cells.push_back(scale.Cell(cell));
+    cells.push_back(row.name);
+    rows.AddRow(std::move(cells));
+  };
+  const std::size_t shown = RowsShown(question, options, fitted.rows.size());
+  CrossRow rest{
+      MoreText(fitted.rows.size() - shown), std::vector<SampledTime>(fitted.columns.size()), {}};
+  for (std::size_t i = 0; i < fitted.rows.size(); ++i) {
+    const CrossRow& row = fitted.rows[i];
+    if (i < shown) {
+      add(row);
+      continue;
+    }
+    rest.all += row.all;
+    for (std::size_t column = 0; column < row.cells.size(); ++column)
+      rest.cells[column] += row.cells[column];
+  }
+  if (shown < fitted.rows.size()) add(rest);
+  add({"all", fitted.sums, fitted.all});
+  const bool frames = table.row_key->OfFrames() || table.column_key->OfFrames();
+  const std::string title = std::string(table.row_key->plural) + " by " +
+                            std::string(table.column_key->name) + ", " + scale.Name() +
+                            (frames ? "; of self" : "");
+  return ReportHead(profile, all, question, options) + "\n" +
+         options.palette.Paint(Tone::kFaint, title) + "\n" +
+         rows.Render(options.width, options.palette);
+}
+
+}  // namespace profd::client
