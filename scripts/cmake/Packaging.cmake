@@ -79,6 +79,7 @@ set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SECTION utils)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_DEPENDS "passwd | systemd")
+set(CPACK_DEBIAN_PACKAGE_SUGGESTS graphviz) # pictures of `profctl waits`
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 set(CPACK_DEBIAN_PACKAGE_CONTROL_EXTRA
   ${deploy}/debian/postinst ${deploy}/debian/prerm ${deploy}/debian/postrm ${deploy}/debian/conffiles)

@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "tests/support/eventually.h"
+#include "tests/support/first_process.h"
 #include "tests/support/paths.h"
 #include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
@@ -152,19 +153,31 @@ std::uint64_t ThreadView::WeightNs() const {
 Result<TruthRun> TruthRun::Collect(const std::string& program,
                                    const std::vector<std::string>& arguments,
                                    const std::vector<std::string>& options) {
+  std::vector<std::string> command = {Program("testprogs/" + program)};
+  command.insert(command.end(), arguments.begin(), arguments.end());
+  return CollectCommand(command, options);
+}
+
+Result<TruthRun> TruthRun::CollectCommand(const std::vector<std::string>& program,
+                                          const std::vector<std::string>& options) {
   const TemporaryFile file;
   std::vector<std::string> command = {
       Program("bin/profctl"), "collect", "-q", "--budget", "off", "-o", file.path()};
   command.insert(command.end(), options.begin(), options.end());
-  command.insert(command.end(), {"--", Program("testprogs/" + program)});
-  command.insert(command.end(), arguments.begin(), arguments.end());
+  command.push_back("--");
+  command.insert(command.end(), program.begin(), program.end());
   const SystemClock clock;
   TruthRun run;
   const std::uint64_t stolen_before_ns = testing::StealNs();
+  const std::uint64_t first_before_ns = testing::FirstProcessCpuNs();
   run.before_ns_ = clock.MonotonicNs();
   const testing::Outcome outcome = testing::Run(command);
   run.after_ns_ = clock.MonotonicNs();
   run.most_stolen_ns_ = testing::StealNs() + testing::kStealUnitNs - stolen_before_ns;
+  // A thread of it that has ended is not counted.
+  const std::uint64_t first_ns = std::max(testing::FirstProcessCpuNs(), first_before_ns);
+  run.most_unseen_ = static_cast<double>(first_ns - first_before_ns) /
+                     static_cast<double>(run.after_ns_ - run.before_ns_);
   if (outcome.exit_code != 0) {
     return Error{ErrorCode::kInternal,
                  "profctl ended with " + std::to_string(outcome.exit_code) + ": " + outcome.err,

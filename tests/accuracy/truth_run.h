@@ -58,6 +58,9 @@ class TruthRun {
   [[nodiscard]] static Result<TruthRun> Collect(const std::string& program,
                                                 const std::vector<std::string>& arguments,
                                                 const std::vector<std::string>& options);
+  // The same with any command.
+  [[nodiscard]] static Result<TruthRun> CollectCommand(const std::vector<std::string>& command,
+                                                       const std::vector<std::string>& options);
   // Starts `PROGRAM ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
   [[nodiscard]] static Result<TruthRun> CollectRunning(const std::string& program,
                                                        const std::vector<std::string>& arguments,
@@ -79,6 +82,8 @@ class TruthRun {
   // Steal time of the whole machine while it ran, at most. It may fall between the moment by which
   // the kernel dates a switch and the hook.
   [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
+  // Share of the elapsed time in which process 1 ran, at most: no wake-up may be seen then.
+  [[nodiscard]] double most_unseen() const { return most_unseen_; }
   // CLOCK_MONOTONIC before the program was started and after it had ended.
   [[nodiscard]] std::uint64_t before_ns() const { return before_ns_; }
   [[nodiscard]] std::uint64_t after_ns() const { return after_ns_; }
@@ -87,6 +92,7 @@ class TruthRun {
   nlohmann::json truth_;
   v1::Profile profile_;
   std::uint64_t most_stolen_ns_ = 0;
+  double most_unseen_ = 0;
   std::uint64_t before_ns_ = 0;
   std::uint64_t after_ns_ = 0;
 };

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <iostream>
 #include <map>
+#include <sstream>
 
 namespace profd::accuracy {
 namespace {
@@ -25,14 +26,37 @@ constexpr int kRunsForTables = 3;  // of these; after them bounds are as wide as
 // Stacks without their tables widen bounds by as much.
 constexpr double kMostNotReady = 0.01;
 
-// Counts the suite's comparisons: the chance of each follows from their number.
+// Counts the suite's comparisons: the chance of each follows from their number. Of those whose
+// errors are near the normal distribution, 1 of 370 is beyond three standard deviations.
 class ComparisonBudget : public ::testing::Environment {
  public:
   void Spend() { ++spent_; }
-  void TearDown() override { EXPECT_LE(spent_, kMaxComparisons) << "raise kMaxComparisons"; }
+  void AddError(double deviations) {
+    ++normal_;
+    if (deviations > 3) ++beyond_;
+  }
+  void TearDown() override {
+    EXPECT_LE(spent_, kMaxComparisons) << "raise kMaxComparisons";
+    EXPECT_LE(beyond_, MostBeyond()) << "of " << normal_ << " are beyond 3 standard deviations";
+  }
 
  private:
+  // More happen in fewer than 1 of 1,000 runs.
+  [[nodiscard]] int MostBeyond() const {
+    constexpr double kBeyondThree = 0.0027;
+    double of_k = std::pow(1 - kBeyondThree, normal_);
+    double up_to_k = of_k;
+    int k = 0;
+    for (; up_to_k < 0.999; ++k) {
+      of_k *= (normal_ - k) / (k + 1.0) * kBeyondThree / (1 - kBeyondThree);
+      up_to_k += of_k;
+    }
+    return k;
+  }
+
   int spent_ = 0;
+  int normal_ = 0;
+  int beyond_ = 0;
 };
 
 // Owned by GoogleTest, which calls TearDown when all cases have run.
@@ -46,6 +70,7 @@ double TickNs() {
 }
 
 double LifeNs(const v1::Thread& thread) {
+  if (thread.group_size() != 0) return static_cast<double>(thread.elapsed_ns());
   return static_cast<double>(thread.end_ns() - thread.begin_ns());
 }
 
@@ -200,6 +225,24 @@ void ExpectShare(const TruthRun& run, const std::string& thread, const std::stri
   ExpectNear(run.MustThread(thread).Share(function, side),
              std::max(0.0, std::min(1.0, true_ns / of_ns)), kReadingNs * time.count / of_ns,
              function);
+}
+
+void ExpectShareWithin(double measured, double least, double most, double samples,
+                       const std::string& what) {
+  kBudget->Spend();
+  const double nearest = std::clamp(measured, least, most);
+  const double variance = nearest * (1 - nearest);
+  const double bound = ShareBound(nearest, samples);
+  // The normal distribution is near where nine samples are on either side.
+  if (variance * samples >= 9)
+    kBudget->AddError(std::abs(measured - nearest) / std::sqrt(variance / samples));
+  EXPECT_LE(std::abs(measured - nearest), bound) << what << ": " << measured << ", true " << least
+                                                 << " to " << most << ", " << samples << " samples";
+  std::ostringstream text;
+  text << measured << " of " << least << " to " << most << " +- " << bound;
+  ::testing::Test::RecordProperty(what, text.str());
+  std::cout << what << ": " << text.str() << ", sigma "
+            << std::sqrt(variance / std::max(1.0, samples)) << "\n";
 }
 
 void ExpectShareOfAll(const TruthRun& run, const std::string& function, Side side) {

@@ -50,6 +50,10 @@ void ExpectShare(const TruthRun& run, const std::string& thread, const std::stri
                  Side side);
 // The same for all threads that the program reported, together.
 void ExpectShareOfAll(const TruthRun& run, const std::string& function, Side side);
+// A share whose truth lies between `least` and `most` is within what chance explains for so many
+// samples. One comparison.
+void ExpectShareWithin(double measured, double least, double most, double samples,
+                       const std::string& what);
 // All of the blocked time of a thread is spent in `function`, but for what it was blocked outside
 // of `loop`, which the program timed. One comparison.
 void ExpectBlockedIn(const TruthRun& run, const std::string& thread, const std::string& function,

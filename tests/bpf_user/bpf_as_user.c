@@ -10,6 +10,7 @@
 #include "bpf/stack/unwind.bpf.h"
 #include "bpf/thread/clock.bpf.h"
 #include "bpf/thread/clock_reading.bpf.h"
+#include "bpf/thread/exiting.bpf.h"
 #include "bpf/thread/kernel_clock.bpf.h"
 #include "bpf/thread/share.bpf.h"
 #include "tests/bpf_user/user_maps.h"
@@ -177,6 +178,10 @@ void user_learn_offset(struct user_offset* offset, __u64 now, __u64 last_arrival
 __u64 user_queued_since(const struct user_offset* offset, __u64 now, __u64 last_queued) {
   return queued_since((const struct queue_offset*)offset, now, last_queued);
 }
+
+void user_begin_exit(struct user_thread* thread) { begin_exit((struct thread*)thread); }
+void user_end_exit(struct user_thread* thread) { end_exit((struct thread*)thread); }
+__s64 user_exiting(__u32 slot) { return words.exiting[slot]; }
 
 const struct profd_clock* user_clock(const struct user_thread* thread) {
   return &((const struct thread*)thread)->clock;

@@ -71,6 +71,10 @@ struct user_offset {
 void user_learn_offset(struct user_offset* offset, __u64 now, __u64 last_arrival);
 __u64 user_queued_since(const struct user_offset* offset, __u64 now, __u64 last_queued);
 
+/* Threads on their way out; user_exiting counts those of a control.exit_slot. */
+void user_begin_exit(struct user_thread* thread);
+void user_end_exit(struct user_thread* thread);
+__s64 user_exiting(__u32 slot);
 const struct profd_clock* user_clock(const struct user_thread* thread);
 __u64 user_since(const struct user_thread* thread);
 __u64 user_sequence(const struct user_thread* thread);

@@ -1,6 +1,7 @@
 // Epochs: clocks as of an instant, whenever they are read and whatever the thread does meanwhile.
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 #include <vector>
 
@@ -234,6 +235,57 @@ TEST_F(EpochTest, TheMomentOfReadingDoesNotMatter) {
       ASSERT_EQ(reading.since_ns, readings.front().since_ns);
     }
   }
+}
+
+// Threads on their way out: how many of them the end of a session waits for.
+using Thread = std::unique_ptr<user_thread, decltype(&user_thread_free)>;
+
+Thread Begin() {
+  const user_accounting accounting{};
+  return {user_thread_begin(1'000, PROFD_STATE_ON_CPU, 0, &accounting), user_thread_free};
+}
+
+class ExitingTest : public testing::Test {
+ protected:
+  void SetUp() override { user_reset(); }
+};
+
+TEST_F(ExitingTest, AThreadCountsFromItsExitToItsEnd) {
+  const Thread thread = Begin();
+  user_end_exit(thread.get());  // it had begun to exit before it got its clock
+  EXPECT_EQ(user_exiting(0), 0);
+  user_begin_exit(thread.get());
+  EXPECT_EQ(user_exiting(0), 1);
+  user_end_exit(thread.get());
+  EXPECT_EQ(user_exiting(0), 0);
+}
+
+TEST_F(ExitingTest, ItCountsOnceThoughAReadingFindsItBeforeItEnds) {
+  const Thread thread = Begin();
+  user_begin_exit(thread.get());
+  user_end_exit(thread.get());
+  user_end_exit(thread.get());
+  EXPECT_EQ(user_exiting(0), 0);
+}
+
+TEST_F(ExitingTest, OneThatBeginsToExitLaterCountsElsewhere) {
+  const Thread early = Begin();
+  const Thread late = Begin();
+  user_begin_exit(early.get());
+  user_control()->exit_slot = 1;
+  user_begin_exit(late.get());
+  EXPECT_EQ(user_exiting(0), 1);
+  EXPECT_EQ(user_exiting(1), 1);
+  user_end_exit(early.get());
+  EXPECT_EQ(user_exiting(0), 0);
+  EXPECT_EQ(user_exiting(1), 1);
+}
+
+TEST_F(ExitingTest, AClockFromBeforeTheHooksWereAttachedDoesNotCount) {
+  const Thread thread = Begin();
+  user_control()->clock_generation++;
+  user_begin_exit(thread.get());
+  EXPECT_EQ(user_exiting(0), 0);
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
-// Writes seeds for elf_file and elf_blob: make_elf_corpus FOLDER (tests/fuzz/corpus). Run it by
-// hand when the format of the blobs changes, and commit what it writes.
+// Writes seeds for elf_file, elf_blob and registered: make_elf_corpus FOLDER (tests/fuzz/corpus).
+// Run it by hand when the format of the blobs changes, and commit what it writes.
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <string>
 
 #include "daemon/elf/sources/object_blob.h"
+#include "tests/support/registered/registered_code.h"
 #include "tests/unit/elf/elf_builder.h"
 
 namespace profd::elf {
@@ -45,6 +46,22 @@ void WriteBlobs(const std::filesystem::path& folder) {
   Write(folder / "failure.bin", EncodeObjectBlob(blob));
 }
 
+void WriteRegistered(const std::filesystem::path& folder) {
+  test::RegisteredPlan plan;
+  plan.code = 0x7f0000001000;
+  plan.code_bytes = 0x40;
+  plan.functions = {{"f", 0, 0x20}, {"g", 0x20, 0}};
+  plan.frames = test::MakeFrames(plan.code_bytes, "\x41\x0e\x10\x83\x02");
+  plan.relocated = {test::kFrameBegin};
+  Write(folder / "relocatable.bin", MakeRegistered(plan));
+  plan.frames_name = ".debug_frame";
+  Write(folder / "debug_frame.bin", MakeRegistered(plan));
+  plan.relocatable = false;
+  plan.frames_name = ".eh_frame";
+  plan.frames_address = plan.code - test::kFrameBegin;  // so that a distance of 0 leads to it
+  Write(folder / "linked.bin", MakeRegistered(plan));
+}
+
 }  // namespace
 }  // namespace profd::elf
 
@@ -56,5 +73,6 @@ int main(int argc, char** argv) {
   const std::filesystem::path folder(argv[1]);
   profd::elf::WriteFiles(folder / "elf_file");
   profd::elf::WriteBlobs(folder / "elf_blob");
+  profd::elf::WriteRegistered(folder / "registered");
   return 0;
 }

@@ -42,6 +42,17 @@ void AddTo(std::uint64_t ns, const SampleSpec& spec, v1::ThreadClock& clock) {
     clock.set_blocked_interruptible_ns(clock.blocked_interruptible_ns() + ns);
 }
 
+std::vector<v1::Frame> FramesFromTexts(const std::vector<std::string>& stack) {
+  std::vector<v1::Frame> frames;
+  for (const std::string& text : stack) {
+    v1::Frame frame = FrameFromText(text);
+    // A function is inlined at an address of its caller.
+    if (frame.inlined() && !frames.empty()) frame.set_offset(frames.back().offset());
+    frames.push_back(frame);
+  }
+  return frames;
+}
+
 }  // namespace
 
 v1::Frame FrameFromText(std::string_view text) {
@@ -121,20 +132,12 @@ std::uint32_t ProfileMaker::AddThread(std::uint32_t tid, const std::string& comm
 
 void ProfileMaker::Add(std::uint32_t thread, const std::vector<std::string>& stack,
                        const SampleSpec& spec) {
-  std::vector<v1::Frame> frames;
-  for (const std::string& text : stack) {
-    v1::Frame frame = FrameFromText(text);
-    // A function is inlined at an address of its caller.
-    if (frame.inlined() && !frames.empty()) frame.set_offset(frames.back().offset());
-    frames.push_back(frame);
-  }
-  AddFrames(thread, frames, spec);
+  AddFrames(thread, FramesFromTexts(stack), spec);
 }
 
 void ProfileMaker::AddFrames(std::uint32_t thread, const std::vector<v1::Frame>& stack,
                              const SampleSpec& spec) {
-  std::uint32_t node = 0;
-  for (const v1::Frame& frame : stack) node = Node(node, frame);
+  const std::uint32_t node = Stack(stack);
   v1::Samples& samples = *profile_.mutable_samples();
   samples.add_time_ns(kStartNs + thread_ns_[thread]);
   samples.add_raw_weight_ns(spec.count * kPeriodNs);
@@ -157,6 +160,8 @@ void ProfileMaker::AddFrames(std::uint32_t thread, const std::vector<v1::Frame>&
     samples.add_rule(spec.rule);
     samples.add_rule_node(spec.rule == 0 ? 0 : NodeOfRule(spec.rule, node));
   }
+  if (spec.path != 0) samples.mutable_path()->Resize(samples.weight_ns_size() - 1, 0);
+  if (spec.path != 0 || samples.path_size() > 0) samples.add_path(spec.path);
   thread_ns_[thread] += spec.weight_ns;
   v1::Thread& owner = *profile_.mutable_threads(static_cast<int>(thread));
   owner.set_end_ns(kStartNs + thread_ns_[thread]);
@@ -184,10 +189,59 @@ std::uint32_t ProfileMaker::AddRule(v1::FrameClass frame_class, const std::strin
   return number;
 }
 
+std::uint32_t ProfileMaker::AddPathThread(std::uint32_t tid, const std::string& comm,
+                                          std::uint32_t pid, const std::string& process_comm) {
+  v1::PathThread& thread = *profile_.add_path_threads();
+  thread.set_tid(tid);
+  thread.set_start_ns(1'000'000ull * tid);
+  thread.set_comm(comm);
+  thread.set_pid(pid);
+  thread.set_process_start_ns(1'000'000ull * pid);
+  thread.set_process_comm(process_comm);
+  profile_.set_wakers(true);
+  return static_cast<std::uint32_t>(profile_.path_threads_size());
+}
+
+std::uint32_t ProfileMaker::AddPath(const std::vector<StepSpec>& steps) {
+  std::uint32_t path = 0;
+  for (const StepSpec& step : steps) {
+    v1::PathNode node;
+    node.set_parent(path);
+    node.set_kind(step.kind);
+    node.set_how(step.how);
+    node.set_wait(step.wait);
+    node.set_estimated(step.estimated);
+    node.set_thread(step.thread);
+    node.set_node(Stack(FramesFromTexts(step.stack)));
+    const auto next = static_cast<std::uint32_t>(profile_.paths_size()) + 1;
+    const auto [known, is_new] = paths_.emplace(node.SerializeAsString(), next);
+    if (is_new) *profile_.add_paths() = node;
+    path = known->second;
+  }
+  profile_.set_wakers(true);
+  return path;
+}
+
+void ProfileMaker::AddWakeUps(std::uint32_t thread, std::uint32_t waker, v1::WaitReason wait,
+                              std::uint64_t waits, std::uint64_t spurious) {
+  v1::WakeUps& wake_ups = *profile_.add_wake_ups();
+  wake_ups.set_thread(thread);
+  wake_ups.set_waker(waker - 1);
+  wake_ups.set_wait(wait);
+  wake_ups.set_waits(waits);
+  wake_ups.set_spurious(spurious);
+}
+
 v1::Profile ProfileMaker::Make() {
   const auto longest = std::max_element(thread_ns_.begin(), thread_ns_.end());
   profile_.set_end_ns(kStartNs + (longest == thread_ns_.end() ? 0 : *longest));
   return profile_;
+}
+
+std::uint32_t ProfileMaker::Stack(const std::vector<v1::Frame>& stack) {
+  std::uint32_t node = 0;
+  for (const v1::Frame& frame : stack) node = Node(node, frame);
+  return node;
 }
 
 std::uint32_t ProfileMaker::Node(std::uint32_t parent, const v1::Frame& frame) {

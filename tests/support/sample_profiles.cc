@@ -27,6 +27,43 @@ v1::Profile SpinningProfile() {
   return maker.Make();
 }
 
+v1::Profile WaitingProfile() {
+  ProfileMaker maker;
+  const auto main = maker.AddThread(4242, "demo");
+  const auto worker = maker.AddThread(4243, "engine-worker");
+  const auto engine = maker.AddPathThread(4243, "engine-worker");
+  const auto store = maker.AddPathThread(78, "io-3", 77, "store");
+  const StepSpec disk{.kind = v1::PATH_DISK, .stack = {"blk_done_softirq_[k]"}};
+  const auto computes =
+      maker.AddPath({{.thread = engine, .stack = {"run", "get_device_properties"}}});
+  const auto computes_elsewhere = maker.AddPath(
+      {{.thread = engine, .stack = {"run", "get_device_properties"}, .estimated = true}});
+  const auto flushes = maker.AddPath({{.kind = v1::PATH_WAITS,
+                                       .thread = engine,
+                                       .stack = {"run", "flush", "fsync_[k]"},
+                                       .wait = v1::WAIT_IO},
+                                      disk});
+  const auto timer = maker.AddPath({{.kind = v1::PATH_TIMER}});
+  const auto stored = maker.AddPath({{.kind = v1::PATH_NOT_FOLLOWED, .thread = store}});
+  const auto open = maker.AddPath({{.kind = v1::PATH_STILL_WAITS}});
+  const auto raced = maker.AddPath({{.kind = v1::PATH_NOT_SEEN}});
+  const std::vector<std::string> locked{"main", "Tensor.numpy (tensor.py:31)", "futex_wait_[k]"};
+  maker.Add(main, {"main", "compute"}, Running(100, 10));
+  maker.Add(main, locked, Blocked(v1::WAIT_LOCK, 600, 60, computes));
+  maker.Add(main, locked, Blocked(v1::WAIT_LOCK, 20, 2, computes_elsewhere));
+  maker.Add(main, locked, Blocked(v1::WAIT_LOCK, 210, 21, flushes));
+  maker.Add(main, {"main", "nanosleep"}, Blocked(v1::WAIT_SLEEP, 98, 10, timer));
+  maker.Add(main, {"main", "send"}, Blocked(v1::WAIT_PIPE, 42, 4, stored));
+  maker.Add(main, locked, Blocked(v1::WAIT_LOCK, 20, 2, open));
+  maker.Add(main, locked, Blocked(v1::WAIT_LOCK, 10, 1, raced));
+  maker.Add(worker, {"run", "get_device_properties"}, Running(620, 62));
+  maker.Add(worker, {"run", "flush", "fsync_[k]"},
+            Blocked(v1::WAIT_IO, 210, 21, maker.AddPath({disk})));
+  maker.AddWakeUps(main, engine, v1::WAIT_LOCK, 83, 2);
+  maker.AddWakeUps(main, store, v1::WAIT_PIPE, 4);
+  return maker.Make();
+}
+
 v1::Profile SmallProfile() {
   ProfileMaker maker;
   const auto main = maker.AddThread(4242, "demo");
@@ -119,6 +156,23 @@ v1::Profile TypicalProfile() {
   lost->set_count(3);
   maker.profile().mutable_threads(0)->set_closure_error(0.00012);
   return maker.Make();
+}
+
+v1::Profile OperatorProfile() {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "train");
+  maker.Add(thread, {"step", "linear", "gemm"}, Running(60, 6));
+  maker.Add(thread, {"step", "linear"}, Blocked(v1::WAIT_LOCK, 10, 1));
+  maker.Add(thread, {"step"}, Running(30, 3));
+  v1::Profile profile = maker.Make();
+  profile.add_operators()->set_name("aten::linear");
+  profile.mutable_operators(0)->set_rank(1);
+  for (v1::Frame& frame : *profile.mutable_frames()) {
+    if (frame.name() != "linear") continue;
+    frame.set_op(1);
+    frame.set_phase(v1::PHASE_FORWARD);
+  }
+  return profile;
 }
 
 v1::Profile EmptyProfile() {

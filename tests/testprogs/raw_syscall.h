@@ -72,6 +72,15 @@ PROFD_INLINE void RawFutexWake(const std::atomic<std::uint32_t>& word, long coun
   RawSyscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE_PRIVATE, count);
 }
 
+// The same for words that lie in memory of several processes.
+PROFD_INLINE void RawSharedFutexWait(const std::atomic<std::uint32_t>& word, std::uint32_t value) {
+  RawSyscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAIT, value);
+}
+
+PROFD_INLINE void RawSharedFutexWake(const std::atomic<std::uint32_t>& word, long count) {
+  RawSyscall(SYS_futex, reinterpret_cast<long>(&word), FUTEX_WAKE, count);
+}
+
 // A byte through a pipe; whether it went.
 PROFD_INLINE bool RawRead(int fd) {
   char byte = 0;
@@ -98,6 +107,14 @@ class FutexLock {
   }
   PROFD_INLINE void Unlock() {
     if (word_.exchange(0) == 2) RawFutexWake(word_, 1);
+  }
+  // Unlocks it for another thread, which holds it from then on: those who wait are woken in vain.
+  // `give` lets that thread know.
+  template <typename Give>
+  PROFD_INLINE void Pass(const Give& give) {
+    const std::uint32_t seen = word_.exchange(1);
+    give();
+    if (seen == 2) RawFutexWake(word_, 1);
   }
 
  private:

@@ -125,6 +125,11 @@ void Report::Add(nlohmann::json thread) {
   document_["threads"].push_back(std::move(thread));
 }
 
+void Report::AddWhom(nlohmann::json whom) {
+  const std::lock_guard lock(mutex_);
+  document_["whom"].push_back(std::move(whom));
+}
+
 void Report::Print() {
   const std::lock_guard lock(mutex_);
   document_["cpu_of_all_ns"] = UsedNs(RUSAGE_SELF) + UsedNs(RUSAGE_CHILDREN) - ThreadCpuNs();

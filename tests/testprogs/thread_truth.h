@@ -79,6 +79,8 @@ class Report {
   // Only those that have reported: soon after their end.
   void JoinEnded();
   void Add(nlohmann::json thread);
+  // What a WhomTruth says.
+  void AddWhom(nlohmann::json whom);
   // The whole as one JSON document and a newline on stdout. By the main thread: all CPU time but
   // its own is that of the others.
   void Print();

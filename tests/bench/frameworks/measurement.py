@@ -77,8 +77,8 @@ class Loop:
 class Daemon:
     """A context: a profd that knows no program yet."""
 
-    def __init__(self, profctl):
-        self.profctl = profctl
+    def __init__(self, profctl, options=()):
+        self.profctl, self.options = profctl, options
         self.profd = os.path.join(os.path.dirname(profctl), "profd")
 
     def __enter__(self):
@@ -88,7 +88,8 @@ class Daemon:
         config = os.path.join(self.folder.name, "profd.toml")
         with open(config, "w", encoding="utf-8"):
             pass
-        self.process = subprocess.Popen([self.profd, "--config", config, "--listen", self.host, "--history-directory", "off"],
+        self.process = subprocess.Popen([self.profd, "--config", config, "--listen", self.host, "--history-directory", "off",
+                                         *self.options],
                                         stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         while not os.path.exists(socket) and self.process.poll() is None:
             time.sleep(0.1)
@@ -98,6 +99,12 @@ class Daemon:
         self.process.terminate()
         self.process.wait()
         self.folder.cleanup()
+
+    def dump(self, pid):
+        done = subprocess.run([self.profctl, "dump", "--host", self.host, "--pid", str(pid), "--json", "--no-lines", "--no-inlines"],
+                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False)
+        if done.returncode != 0:
+            raise Failed(f"profctl ended with {done.returncode}: {done.stderr}")
 
     def collect(self, pid, seconds):
         file = os.path.join(self.folder.name, "x.json")

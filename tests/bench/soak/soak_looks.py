@@ -108,6 +108,7 @@ class Account(NamedTuple):
     made: int
     read: int
     snapshots: int
+    wakers: int
     delivered: int
     unwanted: int
     dropped: int
@@ -115,9 +116,11 @@ class Account(NamedTuple):
     @property
     def unaccounted(self):
         """Made and not read, or read and neither delivered nor given up; either way round."""
-        return (abs(self.made - self.read) + abs(self.read + self.snapshots - self.delivered - self.unwanted - self.dropped))
+        read = self.read + self.wakers
+        return abs(self.made - read) + abs(read + self.snapshots - self.delivered - self.unwanted - self.dropped)
 
 
 def account_of(log):
-    found = re.search(r"samples: (\d+) made, (\d+) read, (\d+) snapshots; (\d+) delivered, (\d+) unwanted, (\d+) dropped", log)
+    found = re.search(r"samples: (\d+) made, (\d+) read, (\d+) snapshots, (\d+) wakers; "
+                      r"(\d+) delivered, (\d+) unwanted, (\d+) dropped", log)
     return Account(*map(int, found.groups())) if found else None

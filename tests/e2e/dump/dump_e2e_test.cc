@@ -131,6 +131,37 @@ TEST_F(DumpTest, ShowsWhereEveryThreadIsAndWhy) {
   }
 }
 
+TEST_F(DumpTest, NamesWhoHoldsAMutexAndReportsDeadlocks) {
+  BeginWithDaemon();
+  StartProgram({TestProgram("deadlock")});
+  const auto outcome = Profctl({"dump", "--json", "-p", std::to_string(program_->pid())});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json dump = json::parse(outcome.out);
+  for (const json& place : truth_) {
+    const json* thread = FindThread(dump["processes"][0], place["tid"]);
+    ASSERT_NE(thread, nullptr) << place;
+    EXPECT_EQ(thread->value("owner", 0u), place["owner"].get<unsigned>()) << thread->dump(1);
+  }
+  const json left = truth_[0]["tid"];
+  const json right = truth_[1]["tid"];
+  EXPECT_EQ(dump["deadlocks"],
+            json::array({json::array({std::min(left, right), std::max(left, right)})}));
+  const auto text = Profctl({"dump", "-p", std::to_string(program_->pid())});
+  const bool left_first = left < right;
+  const std::string one = to_string(left) + " left";
+  const std::string other = to_string(right) + " right";
+  const std::string first = left_first ? one : other;
+  const std::string second = left_first ? other : one;
+  EXPECT_NE(text.out.find("deadlock: " + first + " waits for " + second + ", " + second +
+                          " waits for " + first + "\n"),
+            std::string::npos)
+      << text.out;
+  EXPECT_NE(text.out.find("waits for " + to_string(truth_[2]["tid"]) +
+                          " sleeper, which holds the lock and waits: sleep\n"),
+            std::string::npos)
+      << text.out;
+}
+
 TEST_F(DumpTest, TextAndJsonAgree) {
   BeginWithDaemon();
   StartProgram({TestProgram("parked")});

@@ -77,6 +77,7 @@ class HuntTest : public ProfctlTest {
     const auto outcome = Profctl({"collect", "--comm", name_, "-d", "4", "-F", "299", "--budget",
                                   "off", "-o", File("x.json"), "-o", File("x.svg")});
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    live_ = Profctl({"waits", "-q", "--comm", name_, "-d", "2", "-f", "json"});
     program->Signal(SIGTERM);
     const auto clocks = program->ReadLine();
     ASSERT_TRUE(clocks) << clocks.error().message;
@@ -111,11 +112,14 @@ class HuntTest : public ProfctlTest {
   void ExpectThatStatesAddUp() const;
   void ExpectMainThreadsToWaitInTheirPythonFrames() const;
   void ExpectWorkersToWaitForTheDevice() const;
+  void ExpectMainThreadsToWaitForTheirWorkers() const;
   void ExpectSummaryAndPictureToSayIt() const;
+  void ExpectTheTableOfWaitsToSayIt() const;
 
   std::string name_;
   std::map<std::uint32_t, nlohmann::json> clocks_;  // by pid
   v1::Profile profile_;
+  testing::Outcome live_;  // of profctl waits
   std::vector<std::vector<Stack>> stacks_;
 };
 
@@ -215,6 +219,35 @@ void HuntTest::ExpectWorkersToWaitForTheDevice() const {
   EXPECT_GT(static_cast<double>(for_lock), 0.99 * static_cast<double>(waits));
 }
 
+// No thread but the worker of its process ends a main thread's waits in Tensor.numpy. What is not
+// known says so: waits that last at the end, and wake-ups that were not captured.
+void HuntTest::ExpectMainThreadsToWaitForTheirWorkers() const {
+  ASSERT_TRUE(profile_.wakers());
+  std::uint64_t waits = 0;
+  std::uint64_t known = 0;
+  for (int thread = 0; thread < profile_.threads_size(); ++thread) {
+    if (!IsMain(thread)) continue;
+    const std::uint32_t pid = ClocksOf(thread)["pid"];
+    int sample = -1;
+    for (const Stack& stack : stacks_[static_cast<std::size_t>(thread)]) {
+      // Its samples come in the order of the profile's.
+      do ++sample;
+      while (profile_.samples().thread(sample) != static_cast<std::uint32_t>(thread));
+      if (!stack.Find("Tensor.numpy") || stack.wait != v1::WAIT_LOCK) continue;
+      waits += stack.ns;
+      const v1::PathNode* first = nullptr;
+      for (std::uint32_t at = profile_.samples().path(sample); at != 0; at = first->parent())
+        first = &profile_.paths(static_cast<int>(at) - 1);
+      if (first == nullptr || first->thread() == 0) continue;
+      const v1::PathThread& waker = profile_.path_threads(static_cast<int>(first->thread()) - 1);
+      EXPECT_EQ(waker.comm(), "engine-worker");
+      EXPECT_EQ(waker.pid(), pid);
+      known += stack.ns;
+    }
+  }
+  EXPECT_GT(static_cast<double>(known), 0.9 * static_cast<double>(waits));
+}
+
 // What a person reads without a question: which threads wait, where, for what.
 void HuntTest::ExpectSummaryAndPictureToSayIt() const {
   const auto outcome = Profctl({"export", File("x.json"), "-f", "summary"});
@@ -224,9 +257,38 @@ void HuntTest::ExpectSummaryAndPictureToSayIt() const {
   EXPECT_THAT(text, ContainsRegex("\n +[0-9.]+ % .*Tensor.numpy.* futex +lock\n"));
   EXPECT_THAT(text, HasSubstr("where the time goes: " + name_ + " x 8 / engine-worker\n"));
   EXPECT_THAT(text, ContainsRegex("\n +[0-9.]+ % .*get_device_properties.* flock +lock\n"));
+  EXPECT_THAT(text, ContainsRegex("waits of " + name_ +
+                                  " x 8 \\(8 threads, [0-9.]+ s blocked\\): on whom\n"));
+  EXPECT_THAT(
+      text, ContainsRegex("\n +[0-9.]+ %[ +0-9.-]* lock +engine-worker < .*get_device_properties"));
   const std::string picture = ReadFile(File("x.svg"));
   for (const char* const frame : {"Tensor.numpy (tensor.py:", "engine::get_device_properties"})
     EXPECT_THAT(picture, HasSubstr(frame));
+}
+
+// profctl waits shows the same of the running program as of the file. No thread but the workers
+// ends waits of the main threads for locks, and the time of a group of waiters adds up.
+void HuntTest::ExpectTheTableOfWaitsToSayIt() const {
+  const auto of_file = Profctl({"waits", File("x.json"), "-f", "json"});
+  for (const testing::Outcome& outcome : {of_file, live_}) {
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    const auto table = nlohmann::json::parse(outcome.out);
+    std::map<std::string, std::uint64_t> sums;
+    std::map<std::string, std::uint64_t> blocked;
+    std::uint64_t by_workers = 0;
+    for (const auto& row : table["rows"]) {
+      const std::string waiter = row["waiter"];
+      sums[waiter] += row["ns"].get<std::uint64_t>();
+      blocked[waiter] = row["waiter_blocked_ns"];
+      const std::string by = row["ended_by"];
+      if (waiter == "engine-worker" || row["reason"] != "lock") continue;
+      if (by == "engine-worker") by_workers += row["ns"].get<std::uint64_t>();
+      EXPECT_TRUE(by == "engine-worker" || by.starts_with('[')) << row;
+    }
+    EXPECT_GT(by_workers, 0u);
+    EXPECT_EQ(sums, blocked);
+    EXPECT_EQ(sums.size(), 2u) << "main threads and workers: " << outcome.out;
+  }
 }
 
 TEST_F(HuntTest, OneCollectShowsBothEndsOfTheWait) {
@@ -235,7 +297,9 @@ TEST_F(HuntTest, OneCollectShowsBothEndsOfTheWait) {
   ExpectThatStatesAddUp();
   ExpectMainThreadsToWaitInTheirPythonFrames();
   ExpectWorkersToWaitForTheDevice();
+  ExpectMainThreadsToWaitForTheirWorkers();
   ExpectSummaryAndPictureToSayIt();
+  ExpectTheTableOfWaitsToSayIt();
 }
 
 }  // namespace

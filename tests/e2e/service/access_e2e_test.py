@@ -25,7 +25,13 @@ PUPPET = r"""
 #include <unistd.h>
 #include <sys/prctl.h>
 static volatile unsigned long count;
-__attribute__((noinline)) void NAME(void) { for (int i = 0; i < 3000000; i++) ++count; usleep(1000); }
+__attribute__((noinline)) void NAME(void) {
+  for (int i = 0; i < 3000000; i++) ++count;
+#ifdef WRITES
+  if (write(9, "x", 1) != 1) _exit(1);
+#endif
+  usleep(1000);
+}
 int main(int argc, char** argv) {
 #ifdef BECOME
   puts("ready"); fflush(stdout);
@@ -226,6 +232,26 @@ class Access(RunningProfd):
         folded = self.kept()
         self.assertIn("secret_work", folded)
         self.assertIn("own_work", folded)
+
+    def test_who_ends_waits_is_another_user(self):
+        self.start("--public-socket", self.public)
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        os.chmod(pipe, 0o666)
+        # It is woken every few ms, and all its waits are ended by a process that is not Alice's.
+        reader = subprocess.Popen([*as_user(ALICE), "cat", pipe], stdout=subprocess.DEVNULL, cwd="/")
+        self.addCleanup(reader.wait)
+        self.addCleanup(reader.kill)
+        writer = self.build("secret/secret_writer", "secret_work", BOB, 0o755, "-DWRITES")
+        self.run_foreign(*as_user(BOB), "sh", "-c", 'exec 9>"$1"; exec "$2"', "sh", pipe, writer)
+        arguments = ("collect", "-q", "-p", str(reader.pid), "-d", "1s", "-f", "json", "-o", "-")
+        said = json.loads(self.as_alice(*arguments).stdout)["profile"]
+        kinds = {path["kind"] for path in said["paths"]}
+        self.assertIn("PATH_OTHER_USER", kinds)
+        self.assertNotIn("path_threads", said)
+        whole = self.as_root(*arguments).stdout
+        self.assertIn("secret_writer", {thread["comm"] for thread in json.loads(whole)["profile"]["path_threads"]})
+        self.assertIn("secret_work", whole)
 
     def test_history_and_main_socket_cannot_be_opened(self):
         self.start("--public-socket", self.public, "--history-directory", self.path("history"))

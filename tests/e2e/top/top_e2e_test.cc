@@ -118,13 +118,13 @@ TEST_F(TopTest, NoColorIsObeyed) {
 }
 
 // The parts of each thread add up to the time of the table: clocks are exact, so all that is left
-// is the rounding of three shares to a tenth of a percent.
+// is the rounding of three numbers to a thousandth of a thread.
 TEST_F(TopTest, LinesOfAThreadAddUp) {
   const auto outcome =
       Profctl({"top", "-p", Pid(), "-n", "3", "-i", "300ms", "--threads", "--filter", "phases"});
   ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_EQ(outcome.out.find('\x1b'), std::string::npos);
-  const std::regex row(R"(^ *\d+ +(\d+)  \S+ +([\d.]+) % +([\d.]+) % +([\d.]+) %.*$)");
+  const std::regex row(R"(^ *\d+ +(\d+)  \S+ +(\d\.\d+) +(\d\.\d+) +(\d\.\d+) .*$)");
   std::istringstream lines(outcome.out);
   int tables = 0;
   int rows = 0;
@@ -134,7 +134,7 @@ TEST_F(TopTest, LinesOfAThreadAddUp) {
     if (!std::regex_match(line, match, row)) continue;
     ++rows;
     const double sum = std::stod(match[2]) + std::stod(match[3]) + std::stod(match[4]);
-    EXPECT_NEAR(sum, 100, 0.1501) << line;
+    EXPECT_NEAR(sum, 1, 0.001501) << line;
   }
   EXPECT_EQ(tables, 3);
   EXPECT_GE(rows, 3) << outcome.out;

@@ -6,7 +6,7 @@ import {keepPicture, useBrowser} from './browser.mjs';
 const open = useBrowser();
 const kStates = ['run', 'rdy', 'blk', 'blk lock', 'blk gil', 'blk io', 'blk driver', 'blk kernel',
                  'blk net', 'blk pipe', 'blk child', 'blk sleep'];
-const kFrames = ['pro', 'psd', 'nat s0', 'nat s1', 'nat s2', 'ker s0', 'ker s1', 'ker s2', 'pyt s0',
+const kFrames = ['pro', 'psd', 'who', 'nat s0', 'nat s1', 'nat s2', 'ker s0', 'ker s1', 'ker s2', 'pyt s0',
                  'pyt s1', 'pyt s2', 'jit s0', 'jit s1', 'jit s2'];
 
 // What is seen of a rect and a name of each class: its colour laid over the paper.
@@ -86,7 +86,7 @@ for (const colorScheme of ['light', 'dark']) {
     for (const state of kStates.slice(1)) apart('run', state, 20);
     for (const state of kStates.slice(2)) apart('rdy', state, 20);
     for (const a of kStates.slice(2)) for (const b of kStates.slice(2)) if (a < b) apart(a, b, 2.5);
-    const languages = ['nat s0', 'ker s0', 'pyt s0', 'jit s0', 'pro'];
+    const languages = ['nat s0', 'ker s0', 'pyt s0', 'jit s0', 'pro', 'who'];
     for (const a of languages) for (const b of languages) if (a < b) apart(a, b, 7);
     for (const state of ['run', 'rdy', 'blk']) for (const b of languages) apart(state, b, 15);
   });

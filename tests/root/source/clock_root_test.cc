@@ -1,4 +1,11 @@
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include "tests/root/source/live_test.h"
 
@@ -73,6 +80,37 @@ TEST_F(ClockTest, AThreadThatSpinsThroughoutCloses) {
   ExpectCloses(clock, heard.ElapsedNs());
   EXPECT_EQ(BlockedOf(clock), 0u);
   EXPECT_GT(clock.on_cpu_ns, 0u);
+}
+
+// A thread that is listed no more, and waits for a CPU to end, is in no reading of clocks. It waits
+// long where the kernel groups processes by terminal: it has left the group by then, and competes
+// with the spinners' group as a whole.
+TEST_F(ClockTest, AThreadThatEndsAsItsSessionDoesHasItsClock) {
+  const auto set_group = [](const char* nice) { std::ofstream("/proc/self/autogroup") << nice; };
+  set_group("-3");
+  std::vector<std::unique_ptr<Puppet>> spinners;
+  for (unsigned i = 0; i < 2 * std::thread::hardware_concurrency(); ++i)
+    spinners.push_back(
+        std::make_unique<Puppet>([](const Puppet::Strings&) { Spin(3'600'000 * kMs); }));
+  constexpr int kTimes = 30;
+  for (int i = 0; i < kTimes; ++i) {
+    const Puppet puppet([](const Puppet::Strings& strings) {
+      std::thread([&strings] {
+        strings.Say({ThreadId()});
+        strings.Wait();
+      }).detach();
+      for (;;) ::pause();
+    });
+    const auto tid = static_cast<std::uint32_t>(puppet.Hear(1)[0]);
+    const std::string task =
+        "/proc/" + std::to_string(puppet.pid()) + "/task/" + std::to_string(tid);
+    const auto session = live_->Begin(SpecOf(puppet));
+    puppet.Go();
+    while (std::filesystem::exists(task)) std::this_thread::yield();
+    const Heard heard = live_->End(session);
+    EXPECT_TRUE(heard.AtEnd(tid)) << i;
+  }
+  set_group("0");
 }
 
 TEST_F(ClockTest, APeriodicSleeperIsBlockedForWhatItSlept) {

@@ -87,5 +87,48 @@ TEST(OldEvents, AllElseStaysAsItIs) {
   EXPECT_TRUE(stays(wrong, sizeof(wrong), 2));
 }
 
+TEST(OldEvents, SamplesOfVersion3EndBeforeWhoIsFollowed) {
+  constexpr std::size_t kOldBytes = 144;
+  struct Old {
+    std::array<std::byte, kOldBytes> fixed;
+    std::uint64_t frame;
+  } old{};
+  profd_event header{};
+  header.kind = PROFD_EVENT_OFF_CPU;
+  header.size = sizeof(old);
+  header.tid = 7;
+  std::memcpy(old.fixed.data(), &header, sizeof(header));
+  old.fixed.back() = std::byte{9};  // of python_flags
+  old.frame = 0x1234;
+  for (const std::uint32_t version : {2u, 3u}) {
+    std::vector<std::byte> scratch;
+    const auto bytes = InPresentLayout(BytesOf(old), version, scratch);
+    ASSERT_EQ(bytes.size(), sizeof(profd_sample_event) + sizeof(old.frame));
+    profd_sample_event sample;
+    std::uint64_t frame = 0;
+    std::memcpy(&sample, bytes.data(), sizeof(sample));
+    std::memcpy(&frame, bytes.data() + sizeof(sample), sizeof(frame));
+    EXPECT_EQ(sample.event.size, bytes.size());
+    EXPECT_EQ(sample.event.tid, 7u);
+    EXPECT_EQ(sample.python_flags, 9u << 8);
+    EXPECT_EQ(sample.followed_sessions, 0u);
+    EXPECT_EQ(sample.number, 0u);
+    EXPECT_EQ(frame, 0x1234u);
+  }
+  std::vector<std::byte> scratch;
+  EXPECT_EQ(InPresentLayout(BytesOf(old), 4, scratch).data(), BytesOf(old).data());
+}
+
+TEST(OldEvents, PackedSamplesLeaveOutWhatIsNewAnyway) {
+  std::array<std::byte, 160> packed{};
+  profd_event header{};
+  header.kind = PROFD_EVENT_ON_CPU;
+  header.flags = PROFD_SAMPLE_PACKED;
+  header.size = sizeof(packed);
+  std::memcpy(packed.data(), &header, sizeof(header));
+  std::vector<std::byte> scratch;
+  EXPECT_EQ(InPresentLayout(packed, 3, scratch).data(), packed.data());
+}
+
 }  // namespace
 }  // namespace profd::recording

@@ -37,24 +37,60 @@ module = 'x'
                                 "r.toml");
   ASSERT_TRUE(rules) << rules.error().message;
   EXPECT_THAT(
-      *rules,
+      rules->classes,
       ElementsAre(
-          Rule{FrameClass::kSpin, "a.*", "lib.so", std::nullopt, true, "r.toml:2"},
-          Rule{FrameClass::kGpuWait, std::nullopt, std::nullopt, ".*\\.cu", false, "r.toml:8"},
-          Rule{FrameClass::kRuntime, "", std::nullopt, std::nullopt, false, "r.toml:11"},
-          Rule{FrameClass::kCopy, std::nullopt, "x", std::nullopt, false, "r.toml:14"}));
+          Rule{{"a.*", "lib.so", std::nullopt, "r.toml:2"}, FrameClass::kSpin, true},
+          Rule{{std::nullopt, std::nullopt, ".*\\.cu", "r.toml:8"}, FrameClass::kGpuWait, false},
+          Rule{{"", std::nullopt, std::nullopt, "r.toml:11"}, FrameClass::kRuntime, false},
+          Rule{{std::nullopt, "x", std::nullopt, "r.toml:14"}, FrameClass::kCopy, false}));
+}
+
+TEST(RuleFile, HoldsOperatorsAndPhases) {
+  const auto rules = ParseRules(R"(
+[[phase]]
+name = "backward"
+function = 'Engine::.*'
+[[operator]]
+name = "aten::{op}"
+function = 'ops::(?P<op>\w+)::call'
+deny = ['aten::x', 'aten::y.*']
+[[operator]]
+name = "blas"
+rank = 4
+module = 'libblas.*'
+[[phase]]
+name = "data"
+file = '.*/data/.*'
+)",
+                                "r.toml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_THAT(rules->classes, testing::IsEmpty());
+  EXPECT_THAT(
+      rules->operators,
+      ElementsAre(
+          OperatorRule{{"ops::(?P<op>\\w+)::call", std::nullopt, std::nullopt, "r.toml:5"},
+                       "aten::{op}",
+                       1,
+                       {"aten::x", "aten::y.*"}},
+          OperatorRule{{std::nullopt, "libblas.*", std::nullopt, "r.toml:9"}, "blas", 4, {}}));
+  EXPECT_THAT(
+      rules->phases,
+      ElementsAre(
+          PhaseRule{{"Engine::.*", std::nullopt, std::nullopt, "r.toml:2"}, Phase::kBackward},
+          PhaseRule{{std::nullopt, std::nullopt, ".*/data/.*", "r.toml:13"}, Phase::kData}));
 }
 
 TEST(RuleFile, MayBeEmpty) {
   ASSERT_TRUE(ParseRules("", "r.toml"));
-  EXPECT_TRUE(ParseRules("# nothing\n", "r.toml")->empty());
+  EXPECT_EQ(*ParseRules("# nothing\n", "r.toml"), Rules{});
 }
 
 TEST(RuleFile, EveryProblemHasItsLine) {
   EXPECT_THAT(Problem("\n[[rule]\n"), HasSubstr("r.toml:2: "));
   EXPECT_EQ(Problem("\nversion = 2"), "r.toml:2: version must be 1");
   EXPECT_EQ(Problem("version = '1'"), "r.toml:1: version must be 1");
-  EXPECT_EQ(Problem("\n\nrules = 1"), "r.toml:3: unknown key 'rules'; a rule begins with [[rule]]");
+  EXPECT_EQ(Problem("\n\nrules = 1"),
+            "r.toml:3: unknown key 'rules'; rules begin with [[rule]], [[operator]] or [[phase]]");
   EXPECT_EQ(Problem("[rule]\nclass = 'spin'"),
             "r.toml:1: rule must be a table of a list: write [[rule]]");
   EXPECT_EQ(Problem("rule = [1]"), "r.toml:1: rule must be a table of a list: write [[rule]]");
@@ -81,28 +117,68 @@ TEST(RuleFile, AllProblemsAreNamedByLine) {
             "r.toml:4: the rule has no class: spin, gpu-wait, runtime, copy, work");
 }
 
-TEST(RuleFile, OperatorsAndPhasesAreRefusedByName) {
-  const std::string later = ": rules for operators and phases are not supported";
-  EXPECT_EQ(Problem("[[operator]]\n"), "r.toml:1: 'operator'" + later);
-  EXPECT_EQ(Problem("\n[[phase]]\n"), "r.toml:2: 'phase'" + later);
-  EXPECT_EQ(Problem("[[rule]]\nclass = 'spin'\noperator = '{op}'"), "r.toml:3: 'operator'" + later);
-  EXPECT_EQ(Problem("[[rule]]\nclass = 'phase'\nfunction = 'f'"),
-            "r.toml:2: class 'phase'" + later);
+TEST(RuleFile, ProblemsOfOperatorsHaveTheirLine) {
+  EXPECT_EQ(Problem("[operator]\nname = 'a'"),
+            "r.toml:1: operator must be a table of a list: write [[operator]]");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'"), "r.toml:1: the operator has no name");
+  EXPECT_EQ(Problem("[[operator]]\nname = 'a'"),
+            "r.toml:1: the operator has no pattern: function, module or file");
+  EXPECT_EQ(Problem("[[operator]]\nname = 'a'\nfunction = '('"),
+            "r.toml:3: function: missing ): (");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 1"), "r.toml:3: name must be a string");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = ''"), "r.toml:3: name: it is empty");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a{op}'"),
+            "r.toml:3: name: {op} needs a group (?P<op>...) in function");
+  EXPECT_EQ(Problem("[[operator]]\nmodule = 'm'\nname = '{op}'"),
+            "r.toml:3: name: {op} needs a group (?P<op>...) in function");
+  for (const char* name : {"a{op", "a}", "a{{op}}", "{"})
+    EXPECT_EQ(Problem("[[operator]]\nfunction = '(?P<op>.)'\nname = '" + std::string(name) + "'"),
+              "r.toml:3: name: a brace has no partner")
+        << name;
+  for (const char* rank : {"0", "6", "-1", "'1'", "1.0"})
+    EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\nrank = " + std::string(rank)),
+              "r.toml:4: rank must be a number from 1 to 5")
+        << rank;
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\ndeny = 'b'"),
+            "r.toml:4: deny must be a list of strings");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\ndeny = ['b',\n1]"),
+            "r.toml:5: deny must be a string");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\ndeny = ['[']"),
+            "r.toml:4: deny: missing ]: [");
+  EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\nleaf = true"),
+            "r.toml:4: unknown key 'leaf'; an operator has name, function, module, file, rank and "
+            "deny");
+}
+
+TEST(RuleFile, ProblemsOfPhasesHaveTheirLine) {
+  const std::string names = "data, forward, backward, optimizer, communication, other";
+  EXPECT_EQ(Problem("phase = 1"), "r.toml:1: phase must be a table of a list: write [[phase]]");
+  EXPECT_EQ(Problem("[[phase]]\nfunction = 'f'"), "r.toml:1: the phase has no name: " + names);
+  EXPECT_EQ(Problem("[[phase]]\nname = 'data'"),
+            "r.toml:1: the phase has no pattern: function, module or file");
+  EXPECT_EQ(Problem("[[phase]]\nfunction = 'f'\nname = 'loss'"),
+            "r.toml:3: name is 'loss'; it must be one of " + names);
+  EXPECT_EQ(Problem("[[phase]]\nfunction = 'f'\nname = 1"),
+            "r.toml:3: name must be a string: one of " + names);
+  EXPECT_EQ(Problem("[[phase]]\nfunction = 'f'\nname = 'data'\nrank = 1"),
+            "r.toml:4: unknown key 'rank'; a phase has name, function, module and file");
 }
 
 TEST(RuleFile, IsReadFromDisk) {
   const test::TempFolder folder;
   const auto path = folder.Write("r.toml", "[[rule]]\nclass = 'spin'\nfunction = 'f'\n");
   ASSERT_TRUE(ReadRuleFile(path));
-  EXPECT_EQ(ReadRuleFile(path)->front().place, path + ":1");
+  EXPECT_EQ(ReadRuleFile(path)->classes.front().place, path + ":1");
   EXPECT_EQ(ReadRuleFile(folder.Path("missing")).error().code, ErrorCode::kNotFound);
   const auto large = folder.Write("large", std::string((1 << 20) + 1, '#'));
   EXPECT_EQ(ReadRuleFile(large).error().message, large + " is longer than 1 MiB");
 }
 
-TEST(RuleFile, ClassesHaveNames) {
+TEST(RuleFile, ClassesAndPhasesHaveNames) {
   EXPECT_EQ(NameOf(FrameClass::kGpuWait), "gpu-wait");
   EXPECT_EQ(NameOf(FrameClass::kNone), "");
+  EXPECT_EQ(NameOf(Phase::kCommunication), "communication");
+  EXPECT_EQ(NameOf(Phase::kNone), "");
 }
 
 }  // namespace

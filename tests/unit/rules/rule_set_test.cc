@@ -62,6 +62,52 @@ TEST(RuleSet, TheFirstRuleThatMatchesCounts) {
 
 TEST(RuleSet, NoRulesMatchNothing) { EXPECT_FALSE(Make("")->Find(FrameOf("f")).as_leaf); }
 
+TEST(RuleSet, NamesOperatorsByTheFirstRuleThatDoesNotDenyTheName) {
+  const auto set = Make(
+      "[[operator]]\nname = 'aten::{op}'\nfunction = 'ops::(?P<op>\\w+)::call'\n"
+      "deny = ['aten::no.*']\n"
+      "[[operator]]\nname = 'second'\nrank = 2\nfunction = 'ops::.*'\n"
+      "[[operator]]\nname = 'blas'\nrank = 4\nmodule = 'libblas.*'\n");
+  EXPECT_EQ(set->FindOperator(FrameOf("ops::mm::call")), (FrameOperator{"aten::mm", 1}));
+  EXPECT_EQ(set->FindOperator(FrameOf("ops::none::call")), (FrameOperator{"second", 2}));
+  EXPECT_EQ(set->FindOperator(FrameOf("ops::mm::redispatch")), (FrameOperator{"second", 2}));
+  EXPECT_EQ(set->FindOperator(FrameOf("f", "/lib/libblas.so")), (FrameOperator{"blas", 4}));
+  EXPECT_EQ(set->FindOperator(FrameOf("f")), std::nullopt);
+  EXPECT_EQ(set->FindOperator(FrameOf("", "/lib/libblas.so")), std::nullopt)
+      << "a frame without a name has only the rules for those";
+}
+
+TEST(RuleSet, ANameThatIsEmptyIsNone) {
+  const auto set = Make(
+      "[[operator]]\nname = '{a}{b}'\nfunction = 'f(?P<a>x*)|g(?P<b>y*)'\n"
+      "[[operator]]\nname = 'rest'\nrank = 3\nfunction = '.*'\n");
+  EXPECT_EQ(set->FindOperator(FrameOf("fxx")), (FrameOperator{"xx", 1}));
+  EXPECT_EQ(set->FindOperator(FrameOf("gy")), (FrameOperator{"y", 1})) << "a group may not match";
+  EXPECT_EQ(set->FindOperator(FrameOf("f")), (FrameOperator{"rest", 3}));
+}
+
+TEST(RuleSet, TheFirstPhaseThatMatchesCounts) {
+  const auto set = Make(
+      "[[phase]]\nname = 'optimizer'\nfunction = '.*\\.step'\nfile = '.*/optim/.*'\n"
+      "[[phase]]\nname = 'other'\nfunction = '.*\\.step'\n");
+  EXPECT_EQ(set->FindPhase(FrameOf("SGD.step", "", "/x/optim/sgd.py")), Phase::kOptimizer);
+  EXPECT_EQ(set->FindPhase(FrameOf("Game.step", "", "/x/game.py")), Phase::kOther);
+  EXPECT_EQ(set->FindPhase(FrameOf("step", "", "/x/optim/sgd.py")), Phase::kNone);
+}
+
+TEST(RuleSet, TheUserNamesOperatorsAndPhasesFirst) {
+  const test::TempFolder folder;
+  const auto path = folder.Write("r.toml",
+                                 "[[operator]]\nname = 'mine'\nfunction = 'at::_ops::mm::call'\n"
+                                 "[[phase]]\nname = 'other'\n"
+                                 "function = 'torch::autograd::Engine::execute'\n");
+  const auto set = *RuleSet::Load(path);
+  EXPECT_EQ(set->FindOperator(FrameOf("at::_ops::mm::call")), (FrameOperator{"mine", 1}));
+  EXPECT_EQ(set->FindOperator(FrameOf("at::_ops::bmm::call")), (FrameOperator{"aten::bmm", 1}));
+  EXPECT_EQ(set->FindPhase(FrameOf("torch::autograd::Engine::execute")), Phase::kOther);
+  EXPECT_EQ(set->FindPhase(FrameOf("torch::autograd::Engine::thread_main")), Phase::kBackward);
+}
+
 TEST(RuleSet, TheFileOfTheUserComesBeforeTheShippedOne) {
   const test::TempFolder folder;
   const auto path = folder.Write("r.toml", "[[rule]]\nclass = 'runtime'\nfunction = 'do_spin'\n");

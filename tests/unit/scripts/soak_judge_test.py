@@ -40,7 +40,7 @@ def window(s=10, closure=0.0, without_clock=(), marks=200, made=200, lost=None, 
 
 
 WINDOWS = [window(s) for s in range(10, SECONDS, 10)]
-ACCOUNT = Account(made=180_000, read=180_000, snapshots=500, delivered=180_400, unwanted=100, dropped=0)
+ACCOUNT = Account(made=220_000, read=180_000, snapshots=500, wakers=40_000, delivered=220_400, unwanted=100, dropped=0)
 
 
 def step(before, after):
@@ -108,10 +108,10 @@ class Judge(unittest.TestCase):
         self.assertEqual(self.bad(looks(), [*WINDOWS, reported], ACCOUNT, []), [])
 
     def test_samples(self):
-        for wrong in (None, ACCOUNT._replace(made=180_001), ACCOUNT._replace(delivered=180_399), ACCOUNT._replace(unwanted=101)):
+        for wrong in (None, ACCOUNT._replace(made=220_001), ACCOUNT._replace(delivered=220_399), ACCOUNT._replace(unwanted=101)):
             self.assertEqual(self.bad(looks(), WINDOWS, wrong, []), ["samples"], wrong)
         self.assertEqual(self.bad(looks(), [*WINDOWS, window(marks=190)], ACCOUNT, []), ["samples"])
-        dropped = ACCOUNT._replace(delivered=180_300, dropped=100)
+        dropped = ACCOUNT._replace(delivered=220_300, dropped=100)
         self.assertEqual(self.bad(looks(), [*WINDOWS, window(marks=100)], dropped, []), [])
 
     def test_a_governor_that_swings(self):
@@ -124,8 +124,8 @@ class Judge(unittest.TestCase):
 
 class Readings(unittest.TestCase):
     def test_the_log(self):
-        line = "[info] samples: 12 made, 11 read, 3 snapshots; 10 delivered, 2 unwanted, 1 dropped\n"
-        self.assertEqual(account_of(line), (12, 11, 3, 10, 2, 1))
+        line = "[info] samples: 16 made, 11 read, 3 snapshots, 4 wakers; 14 delivered, 2 unwanted, 1 dropped\n"
+        self.assertEqual(account_of(line), (16, 11, 3, 4, 14, 2, 1))
         self.assertEqual(account_of(line).unaccounted, 2)
         self.assertIsNone(account_of("stopping\n"))
 

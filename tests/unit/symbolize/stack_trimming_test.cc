@@ -10,7 +10,8 @@ namespace profd::symbolize {
 namespace {
 
 // The first frame that stays, of kernel frames given leaf first, separated by ";".
-std::string LeafOf(const std::string& stack) {
+std::string LeafOf(const std::string& stack,
+                   std::size_t (*trim)(std::span<const KernelRole>) = FramesToTrim) {
   std::vector<std::string> names;
   std::vector<KernelRole> roles;
   std::istringstream frames(stack);
@@ -18,7 +19,7 @@ std::string LeafOf(const std::string& stack) {
     roles.push_back(RoleOf(name));
     names.push_back(name);
   }
-  const std::size_t trimmed = FramesToTrim(roles);
+  const std::size_t trimmed = trim(roles);
   return trimmed < names.size() ? names[trimmed] : "(user)";
 }
 
@@ -121,6 +122,22 @@ TEST(StackTrimming, WithoutASwitchNothingIsKnown) {
   for (int i = 0; i < 40; ++i) deep += "f" + std::to_string(i) + ";";
   EXPECT_EQ(LeafOf(deep + "__schedule;schedule;g"), "f0")
       << "too far from the leaf to be the switch";
+}
+
+// Stacks as taken on 6.18 at sched_waking, and who wants the wake-up in each.
+TEST(StackTrimming, OfAWakeUpTheLeafIsWhoWantsIt) {
+  const auto leaf = [](const std::string& stack) { return LeafOf(stack, WakeUpFramesToTrim); };
+  const std::string hook = "bpf_prog_89c3f76dcb51cc71_on_waking;bpf_trace_run1;";
+  EXPECT_EQ(leaf(hook + "try_to_wake_up;wake_up_q;futex_wake;do_futex"), "futex_wake");
+  EXPECT_EQ(leaf(hook + "try_to_wake_up;hrtimer_wakeup;__hrtimer_run_queues"), "hrtimer_wakeup");
+  EXPECT_EQ(leaf(hook + "try_to_wake_up;autoremove_wake_function;__wake_up_common;"
+                        "__wake_up_sync_key;anon_pipe_write;vfs_write"),
+            "anon_pipe_write");
+  EXPECT_EQ(leaf(hook + "try_to_wake_up;ep_autoremove_wake_function;__wake_up_common;__wake_up;"
+                        "ep_poll_callback;__wake_up_common;__wake_up_locked_key;eventfd_write"),
+            "eventfd_write");
+  EXPECT_EQ(leaf(hook + "try_to_wake_up"), "(user)");
+  EXPECT_EQ(leaf("something_else;futex_wake"), "something_else");
 }
 
 }  // namespace

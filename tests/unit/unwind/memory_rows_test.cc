@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
 #include <string_view>
 
@@ -47,6 +48,36 @@ TEST(MemoryRows, AFunctionOfSeveralPartsHasRulesInEach) {
     }
   }
   EXPECT_EQ(covered, kFunctionBytes);
+}
+
+// What the process says of its code counts, and stands for what its code shows.
+TEST(MemoryRows, KnownRulesGoFirst) {
+  const std::string memory = Memory();
+  const auto read = [&](std::uint64_t address, std::uint64_t bytes) -> Result<std::string> {
+    if (address < kMapping.begin || address >= kMapping.end) return Error{};
+    return memory.substr(address - kMapping.begin, bytes);
+  };
+  profd_unwind_rule rule{};
+  rule.cfa = PROFD_CFA_REGISTER;
+  rule.offset = 4'000;
+  const std::uint64_t begin = kMapping.begin + 0x100;
+  const std::array known{FunctionRows::Piece{{begin, begin + 0x10}, rule},
+                         FunctionRows::Piece{{begin + 0x10, begin + 0x20}, kNoRule},
+                         FunctionRows::Piece{{begin + 0x20, begin + 0x30}, rule}};
+  const PartRows part =
+      MemoryRows({kMapping.begin, kMapping.begin + kChunkBytes}, kMapping, read, known);
+  EXPECT_EQ(RuleAt(part.rows, 0xff).offset, 0);
+  EXPECT_EQ(RuleAt(part.rows, 0x100).offset, 4'000);
+  EXPECT_EQ(RuleAt(part.rows, 0x10f).offset, 4'000);
+  EXPECT_EQ(RuleAt(part.rows, 0x110).cfa, PROFD_CFA_NONE);
+  EXPECT_EQ(RuleAt(part.rows, 0x12f).offset, 4'000);
+  EXPECT_EQ(RuleAt(part.rows, 0x130).cfa, PROFD_CFA_NONE);
+  EXPECT_EQ(RuleAt(part.rows, kPage + 0x100).offset, 16) << "the code shows the others";
+  const std::array all{FunctionRows::Piece{{kMapping.begin, kMapping.begin + kChunkBytes}, rule}};
+  const PartRows covered =
+      MemoryRows({kMapping.begin, kMapping.begin + kChunkBytes}, kMapping, read, all);
+  EXPECT_EQ(covered.rows.size(), 1u);
+  EXPECT_EQ(covered.code_bytes, 0u);
 }
 
 }  // namespace

@@ -24,6 +24,7 @@
 #include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
 #include "tests/support/manual_clock.h"
+#include "tests/support/registered/registered_code.h"
 #include "tests/support/temp_folder.h"
 #include "tests/unit/unwind/table_lookup.h"
 #include "tests/unit/unwind/vector_maps.h"
@@ -177,6 +178,36 @@ TEST_F(MemoryService, CodeThatIsGoneHasNoRulesAnyMore) {
   code.Unmap();
   EXPECT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 0; }));
   EXPECT_EQ(service.counters().rewritten.value(), 1u);
+}
+
+TEST_F(MemoryService, WhatItsProgramRegistersGoesFirst) {
+  MadeCode code({0x53, 0x90, 0x5b, 0xc3});
+  TableService service(memory_, maps_, readers_);
+  service.Want(code.wanted());
+  ASSERT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 16; }));
+  // It says something else, by which the rules can be distinguished; the code stays.
+  test::RegisteredPlan plan;
+  plan.code = code.wanted().mapping_begin;
+  plan.code_bytes = 4;
+  plan.frames = test::MakeFrames(4, "\x0e\x40");
+  plan.relocated = {test::kFrameBegin};
+  const std::string object = test::MakeRegistered(plan);
+  test::DebuggerList debuggers;
+  debuggers.Add(object);
+  ASSERT_TRUE(test::Eventually([&] {
+    (void)DistanceAt(code, 1);
+    return service.counters().rewritten.value() == 1;
+  }));
+  service.Want(code.wanted());
+  EXPECT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 0x40; }));
+  EXPECT_EQ(service.counters().registered.value(), 4u);
+  debuggers.RemoveFirst();
+  ASSERT_TRUE(test::Eventually([&] {
+    (void)DistanceAt(code, 1);
+    return service.counters().rewritten.value() == 2;
+  }));
+  service.Want(code.wanted());
+  EXPECT_TRUE(test::Eventually([&] { return DistanceAt(code, 1) == 16; }));
 }
 
 TEST_F(MemoryService, KeyThatIsNotThatOfTheMappingIsRefused) {

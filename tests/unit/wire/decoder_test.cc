@@ -146,6 +146,7 @@ std::vector<EventBytes> EveryKind() {
       RawSample(PROFD_EVENT_ON_CPU, RawHeader(1), {1}, {2, 3}),
       RawEventBytes(PROFD_EVENT_OFF_CPU, OffCpuFixed(), frames),
       RawEventBytes(PROFD_EVENT_SNAPSHOT, OffCpuFixed(), frames),
+      RawEventBytes(PROFD_EVENT_WAKER, OffCpuFixed(), frames),
       RawEventBytes(PROFD_EVENT_THREAD_END, ClockFixed()),
       RawEventBytes(PROFD_EVENT_CLOCK, ClockFixed()),
       RawTask(PROFD_EVENT_FORK, RawHeader(2), "sh"),
@@ -490,7 +491,7 @@ TEST(DecoderTest, EachRejectionIsCountedUnderItsKind) {
   const EventBytes mmap = RawEventBytes(PROFD_EVENT_MMAP, empty, kMmapPath);
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
-  for (const int number : {0, 10, 15, 25, 65535}) {
+  for (const int number : {0, 11, 15, 25, 65535}) {
     const auto kind = static_cast<std::uint16_t>(number);
     profd_task_event fixed{};
     const EventBytes unknown = RawEventBytes(static_cast<profd_event_kind>(kind), fixed);

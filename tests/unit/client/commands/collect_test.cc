@@ -27,6 +27,23 @@ TEST(CollectVerbTest, InlinedFunctionsAndLinesCanBeRefused) {
   EXPECT_NE(Refused({"collect", "-a", "--no-inline"}).hint.find("--no-inlines"), std::string::npos);
 }
 
+TEST(CollectVerbTest, OnWhomMayHaveAValue) {
+  const auto detail = [](const std::vector<std::string>& options) {
+    std::vector<std::string> arguments{"collect", "-a"};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto parsed = ParseOnWhom(OptionsOf<CollectVerb>(arguments).output.on_whom);
+    EXPECT_TRUE(parsed);
+    return parsed ? *parsed : PathDetail::kNone;
+  };
+  EXPECT_EQ(detail({}), PathDetail::kNone);
+  EXPECT_EQ(detail({"--on-whom"}), PathDetail::kSteps);
+  EXPECT_EQ(detail({"--on-whom", "-o", "x.svg"}), PathDetail::kSteps);
+  EXPECT_EQ(detail({"--on-whom=stacks"}), PathDetail::kStacks);
+  const auto wrong = ParseOnWhom("everything");
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().message, "--on-whom=everything: there is no such detail");
+}
+
 TEST(CollectVerbTest, EveryOptionOfCollect) {
   const ParsedLine parsed =
       Parsed({"collect", "-p",      "12,13",     "--pid=14",     "-d500ms", "-F", "200",

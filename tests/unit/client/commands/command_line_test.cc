@@ -53,7 +53,8 @@ TEST(CommandLineTest, SaysWhatWasMeant) {
 }
 
 TEST(CommandLineTest, DashesOnlyWhereTheyMakeSense) {
-  EXPECT_EQ(Refused({"status", "--", "ls"}).message, "only collect takes a command behind --");
+  EXPECT_EQ(Refused({"status", "--", "ls"}).message,
+            "only collect, waits or report takes a command behind --");
   EXPECT_EQ(Refused({"collect", "--"}).message, "no command behind --");
   (void)Refused({"export"});
   (void)Refused({});

@@ -23,6 +23,15 @@ TEST(DiffVerbTest, DiffTakesTwoFiles) {
   EXPECT_EQ(Refused({"diff", "-", "-"}).message, "both sides are standard input");
 }
 
+TEST(DiffVerbTest, PathsAreComparedOnRequest) {
+  EXPECT_EQ(OptionsOf<DiffVerb>({"diff", "a", "b"}).on_whom, PathDetail::kNone);
+  EXPECT_EQ(OptionsOf<DiffVerb>({"diff", "--on-whom", "a", "b"}).on_whom, PathDetail::kSteps);
+  EXPECT_EQ(OptionsOf<DiffVerb>({"diff", "a", "b", "--on-whom=stacks"}).on_whom,
+            PathDetail::kStacks);
+  EXPECT_EQ(Refused({"diff", "a", "b", "--on-whom=all"}).message,
+            "--on-whom=all: there is no such detail");
+}
+
 TEST(DiffVerbTest, DiffTakesStretchesOfTheHistory) {
   constexpr std::uint64_t kHourNs = 3'600'000'000'000;
   const auto options =

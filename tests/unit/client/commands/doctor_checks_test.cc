@@ -93,6 +93,18 @@ TEST_F(DoctorChecksTest, CodeMadeAtRunTimeNeedsAMap) {
   EXPECT_EQ(verdict(), Verdict::kOk);
   Write("proc/7/maps", "1000-2000 r-xp 00000000 00:00 0 \n");
   EXPECT_EQ(verdict(), Verdict::kWarn);
+  // Its names may be elsewhere, where profd has found them.
+  v1::Profile seen;
+  EXPECT_EQ(CheckProcess(7, Host(), &seen).front().verdict, Verdict::kWarn);
+  v1::Frame& frame = *seen.add_frames();
+  frame.set_kind(v1::FRAME_JIT);
+  EXPECT_EQ(CheckProcess(7, Host(), &seen).front().found,
+            "its names are in a jitdump that it writes");
+  seen.add_modules()->set_symbols_from("gdb jit");
+  frame.set_module_info(1);
+  EXPECT_EQ(CheckProcess(7, Host(), &seen).front().verdict, Verdict::kOk);
+  EXPECT_EQ(CheckProcess(7, Host(), &seen).front().found,
+            "its names are in objects that it registers for debuggers (gdb jit)");
   // By the number it has in its own namespace, below its own root.
   Write("proc/7/root/tmp/perf-3.map", "");
   EXPECT_EQ(verdict(), Verdict::kOk);

@@ -1,8 +1,10 @@
 #include "client/commands/common/output_plan.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 
 #include "client/format/json.h"
+#include "daemon/base/unique_fd.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/support/temp_folder.h"
 
@@ -107,6 +109,45 @@ TEST_F(OutputPlanTest, ASummaryGoesIntoAFileWithoutColor) {
   EXPECT_NE(text.find("where the time goes"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find("footer"), std::string::npos);
+}
+
+TEST_F(OutputPlanTest, PathsAreInTheFilesOnRequestAndMissingOnesAreSaid) {
+  OutputOptions options;
+  options.files = {directory_.Path("a.folded"), directory_.Path("a.json")};
+  options.on_whom = "steps";
+  const auto plan = OutputPlan::Make(options, false);
+  ASSERT_TRUE(plan);
+  GlobalOptions global;
+  TempFiles temp_files;
+  const auto words = [&](const v1::Profile& profile) {
+    const UniqueFd file(::open(directory_.Path("words").c_str(), O_CREAT | O_TRUNC | O_RDWR, 0600));
+    Console console(Console::Options{.palette = Palette(), .fd = file.get()});
+    EXPECT_TRUE(plan->Write(profile, std::nullopt, "", {global, console, temp_files}));
+    return directory_.Read("words");
+  };
+  EXPECT_EQ(words(testing::WaitingProfile()).find("--on-whom"), std::string::npos);
+  EXPECT_NE(directory_.Read("a.folded").find("[blocked:lock];--;[waits for engine-worker];[runs]"),
+            std::string::npos);
+  EXPECT_NE(words(testing::SmallProfile()).find("--on-whom shows nothing"), std::string::npos);
+  EXPECT_EQ(directory_.Read("a.folded").find("--"), std::string::npos);
+  options.on_whom = "everything";
+  EXPECT_FALSE(OutputPlan::Make(options, false));
+}
+
+TEST_F(OutputPlanTest, WaitsAreWrittenInTheFormatsOfTheirFiles) {
+  OutputOptions options;
+  options.report = Report::kWaits;
+  options.files = {directory_.Path("a.dot"), directory_.Path("a.json"), directory_.Path("a.txt")};
+  const auto plan = OutputPlan::Make(options, false);
+  ASSERT_TRUE(plan);
+  GlobalOptions global;
+  Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  TempFiles temp_files;
+  const Context context{global, console, temp_files};
+  EXPECT_TRUE(plan->Write(testing::WaitingProfile(), std::nullopt, "", context));
+  EXPECT_TRUE(directory_.Read("a.dot").starts_with("digraph waits {"));
+  EXPECT_TRUE(directory_.Read("a.json").starts_with("{"));
+  EXPECT_NE(directory_.Read("a.txt").find("ended by"), std::string::npos);
 }
 
 }  // namespace

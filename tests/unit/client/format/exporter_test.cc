@@ -52,13 +52,15 @@ TEST(Exporters, ExtensionsAreDistinct) {
 TEST(Exporters, EveryFormatIsTheSameFromAProfileReadAgain) {
   for (const v1::Profile& profile :
        {testing::SmallProfile(), testing::TypicalProfile(), testing::EmptyProfile(),
-        testing::LargeProfile(2000), testing::ManyThreadsProfile(20), testing::HostileProfile()}) {
+        testing::LargeProfile(2000), testing::ManyThreadsProfile(20), testing::HostileProfile(),
+        testing::WaitingProfile()}) {
     std::istringstream in(Written(JsonExporter(), profile));
     const auto again = ReadJson(in);
     ASSERT_TRUE(again) << again.error().message;
     for (const Exporter& exporter : Exporters())
       for (const ExportOptions& options : {ExportOptions{}, ExportOptions{.threads = true},
-                                           ExportOptions{.signatures = true, .title = "t"}})
+                                           ExportOptions{.signatures = true, .title = "t"},
+                                           ExportOptions{.on_whom = PathDetail::kStacks}})
         EXPECT_EQ(Written(exporter, *again, options), Written(exporter, profile, options))
             << exporter.name;
   }

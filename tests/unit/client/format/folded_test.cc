@@ -65,6 +65,33 @@ TEST(Folded, StacksThatSpinSaySo) {
             "demo (4242);run;[blocked:sleep] 2000000\n");
 }
 
+TEST(Folded, OnWhomAThreadWaits) {
+  const v1::Profile profile = testing::WaitingProfile();
+  const std::string lock =
+      "demo (4242);main;Tensor.numpy (tensor.py:31);futex_wait_[k];[blocked:lock]";
+  const std::string rest = "demo (4242);run;flush;fsync_[k];[blocked:io]";
+  const std::string work = "demo (4242);run;get_device_properties 620000\n";
+  const std::string steps = Written(kFolded, profile, {.on_whom = PathDetail::kSteps});
+  EXPECT_EQ(steps,
+            lock + ";--;[still waits] 20000\n" +                          //
+                lock + ";--;[waits for engine-worker];[disk] 210000\n" +  //
+                lock + ";--;[waits for engine-worker];[runs] 620000\n" +  //
+                lock + ";--;[wake-up not seen] 10000\n" +                 //
+                "demo (4242);main;compute 100000\n"
+                "demo (4242);main;nanosleep;[blocked:sleep];--;[timer] 98000\n"
+                "demo (4242);main;send;[blocked:pipe];--;[waits for store/io-*];"
+                "[not followed yet] 42000\n" +
+                rest + ";--;[disk] 210000\n" + work);
+  const std::string stacks = Written(kFolded, profile, {.on_whom = PathDetail::kStacks});
+  for (const char* line :
+       {";--;[waits for engine-worker];run;flush;fsync_[k];[disk] 210000\n",
+        ";--;[waits for engine-worker];run;get_device_properties;[runs] 600000\n",
+        ";--;[waits for engine-worker];run;get_device_properties;[runs ~] 20000\n"})
+    EXPECT_NE(stacks.find(lock + line), std::string::npos) << stacks;
+  for (const std::string& text : {steps, stacks})
+    EXPECT_EQ(Total(Lines(text)), (TotalNs(profile) + 500) / 1000);
+}
+
 TEST(Folded, OnCpuProfilesAreInSamples) {
   ProfileMaker maker;
   maker.profile().set_off_cpu(false);

@@ -132,6 +132,31 @@ TEST(Pprof, LabelsSayWhoAndWhy) {
   EXPECT_EQ(seen.count("pid=4242 tid=4243 process=demo thread=worker state=blocked wait=io "), 1u);
 }
 
+TEST(Pprof, LabelsSayOnWhomABlockedThreadWaits) {
+  const pprof::Profile profile = Parsed(testing::WaitingProfile());
+  ExpectValid(profile);
+  std::map<std::string, std::int64_t> off_cpu_ms;  // by labels
+  for (const auto& sample : profile.sample()) {
+    std::string all;
+    for (const auto& label : sample.label()) {
+      const std::string key = Text(profile, label.key());
+      if (key == "waits_for" || key == "path" || key == "path_end")
+        all += key + "=" + Text(profile, label.str()) + " ";
+    }
+    off_cpu_ms[all] += sample.value(3) / 1'000'000;
+  }
+  EXPECT_EQ(off_cpu_ms,
+            (std::map<std::string, std::int64_t>{
+                {"", 0},
+                {"path=a timer path_end=timer ", 98},
+                {"path=still waits path_end=still waits ", 20},
+                {"path=the disk path_end=disk ", 210},
+                {"path=wake-up not seen path_end=wake-up not seen ", 10},
+                {"waits_for=engine-worker path=engine-worker < the disk path_end=disk ", 210},
+                {"waits_for=engine-worker path=engine-worker path_end=runs ", 620},
+                {"waits_for=store/io-* path=store/io-* path_end=not followed yet ", 42}}));
+}
+
 TEST(Pprof, LabelsSayWhatSpinsAndWhichRuleSaysSo) {
   const pprof::Profile profile = Parsed(testing::SpinningProfile());
   std::map<std::string, std::int64_t> cpu_ns;  // by labels
@@ -150,6 +175,30 @@ TEST(Pprof, LabelsSayWhatSpinsAndWhichRuleSaysSo) {
                         {"running=spinning class=spin rule=rules.toml:1 ", 300'000'000},
                         {"running=spinning class=gpu-wait rule=rules.toml:2 ", 100'000'000},
                         {"running=working class=runtime rule=rules.toml:3 ", 50'000'000}}));
+}
+
+TEST(Pprof, LabelsSayWhatAFrameworkRan) {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "t");
+  maker.Add(thread, {"engine", "mm"});
+  maker.Add(thread, {"engine"});
+  maker.Add(thread, {"main"});
+  v1::Profile source = maker.Make();
+  source.add_operators()->set_name("aten::mm\x1b");
+  source.mutable_frames(0)->set_phase(v1::PHASE_BACKWARD);
+  source.mutable_frames(1)->set_op(1);
+  const pprof::Profile profile = Parsed(source);
+  ExpectValid(profile);
+  std::multiset<std::string> labels;
+  for (const auto& sample : profile.sample()) {
+    std::string all;
+    for (const auto& label : sample.label())
+      if (Text(profile, label.key()) == "operator" || Text(profile, label.key()) == "phase")
+        all += Text(profile, label.key()) + "=" + Text(profile, label.str()) + " ";
+    labels.insert(all);
+  }
+  EXPECT_EQ(labels, (std::multiset<std::string>{"", "phase=backward ",
+                                                "operator=aten::mm? phase=backward "}));
 }
 
 TEST(Pprof, InlinedFunctionsShareTheLocationOfTheirCaller) {

@@ -56,6 +56,30 @@ TEST(Speedscope, StacksThatSpinSaySo) {
   EXPECT_THAT(Names(file, main["samples"][3]), ElementsAre("main", "malloc"));
 }
 
+TEST(Speedscope, OnWhomAThreadWaits) {
+  const json plain = Parsed(testing::WaitingProfile());
+  const json steps = Parsed(testing::WaitingProfile(), {.on_whom = PathDetail::kSteps});
+  const json stacks = Parsed(testing::WaitingProfile(), {.on_whom = PathDetail::kStacks});
+  EXPECT_THAT(
+      Names(plain, plain["profiles"][0]["samples"][1]),
+      ElementsAre("main", "Tensor.numpy (tensor.py:31)", "futex_wait_[k]", "[blocked:lock]"));
+  EXPECT_THAT(Names(steps, steps["profiles"][0]["samples"][1]),
+              ElementsAre("main", "Tensor.numpy (tensor.py:31)", "futex_wait_[k]", "[blocked:lock]",
+                          "--", "[waits for engine-worker]", "[runs]"));
+  EXPECT_THAT(
+      Names(stacks, stacks["profiles"][0]["samples"][3]),
+      ElementsAre("main", "Tensor.numpy (tensor.py:31)", "futex_wait_[k]", "[blocked:lock]", "--",
+                  "[waits for engine-worker]", "run", "flush", "fsync_[k]", "[disk]"));
+  for (const json* file : {&steps, &stacks}) {
+    EXPECT_EQ((*file)["profiles"][0]["endValue"], plain["profiles"][0]["endValue"]);
+    std::uint64_t sum = 0;
+    for (const json& weight : (*file)["profiles"][0]["weights"]) sum += weight.get<std::uint64_t>();
+    EXPECT_EQ(sum, plain["profiles"][0]["endValue"]);
+  }
+  EXPECT_EQ(Parsed(testing::SmallProfile(), {.on_whom = PathDetail::kStacks}),
+            Parsed(testing::SmallProfile()));
+}
+
 TEST(Speedscope, TimeOrderHoldsWhateverTheOrderOfSamples) {
   v1::Profile profile = testing::SmallProfile();
   const json ordered = Parsed(profile);

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -75,6 +76,29 @@ TEST(Svg, RunningIsWorkingAndSpinning) {
     if (data["styles"][data["style"][i].get<std::size_t>()] == "spn")
       spinning += data["ns"][i].get<std::uint64_t>();
   EXPECT_EQ(spinning, 400'000'000u);
+}
+
+TEST(Svg, OnWhomFramesHaveAToneOfTheirOwn) {
+  const std::string plain = Written(kSvg, testing::WaitingProfile());
+  EXPECT_EQ(Count(plain, "on whom it waits"), 0u);
+  const std::string svg =
+      Written(kSvg, testing::WaitingProfile(), {.on_whom = PathDetail::kStacks});
+  EXPECT_EQ(Count(Between(svg, "<g id=\"head\">", "</g>"), "on whom it waits"), 1u);
+  const nlohmann::json data = DataOf(svg);
+  const auto of_frame = [&](const char* list, const char* column, std::size_t i) {
+    return data[list][data[column][i].get<std::size_t>()].get<std::string>();
+  };
+  std::map<std::string, std::uint64_t> ns;
+  for (std::size_t i = 0; i < data["ns"].size(); ++i) {
+    if (of_frame("styles", "style", i) != "who") continue;
+    ns[of_frame("labels", "label", i)] += data["ns"][i].get<std::uint64_t>();
+  }
+  EXPECT_EQ(ns["--"], 1'210'000'000u);
+  EXPECT_EQ(ns["[waits for engine-worker]"], 830'000'000u);
+  EXPECT_EQ(ns["[runs]"], 600'000'000u);
+  EXPECT_EQ(ns["[runs ~]"], 20'000'000u);
+  EXPECT_EQ(ns.count("get_device_properties"), 0u) << "functions keep their tones";
+  EXPECT_EQ(data["ns"][0], DataOf(plain)["ns"][0]);
 }
 
 TEST(Svg, TheStyleHasEachWaitReason) {

@@ -14,6 +14,7 @@ TEST(CheckProfile, AcceptsWhatProfdMakes) {
   EXPECT_TRUE(CheckProfile(v1::Profile()));
   EXPECT_TRUE(CheckProfile(testing::EmptyProfile()));
   EXPECT_TRUE(CheckProfile(testing::SmallProfile()));
+  EXPECT_TRUE(CheckProfile(testing::WaitingProfile()));
   EXPECT_TRUE(CheckProfile(testing::LargeProfile(5000)));
 }
 
@@ -67,6 +68,44 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
     EXPECT_EQ(checked.error().code, ErrorCode::kCorrupt);
     EXPECT_EQ(checked.error().message, std::string("the profile is damaged: ") + text);
   }
+}
+
+TEST(CheckProfile, RefusesDamagedPaths) {
+  using Damage = std::function<void(v1::Profile&)>;
+  const std::pair<const char*, Damage> kCases[] = {
+      {"path 2 points at thread 3 of 3", [](v1::Profile& p) { p.mutable_paths(1)->set_thread(3); }},
+      {"path 1 points at stack node 4294967295 of 12",
+       [](v1::Profile& p) { p.mutable_paths(0)->set_node(~0u); }},
+      {"path 4 stands before its parent",
+       [](v1::Profile& p) { p.mutable_paths(3)->set_parent(4); }},
+      {"sample 3 points at path 10 of 10",
+       [](v1::Profile& p) { p.mutable_samples()->set_path(3, 10); }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_path(0); }},
+      {"wake-up 1 points at thread 2 of 2",
+       [](v1::Profile& p) { p.mutable_wake_ups(1)->set_thread(2); }},
+      {"wake-up 0 points at waker 2 of 2",
+       [](v1::Profile& p) { p.mutable_wake_ups(0)->set_waker(2); }},
+  };
+  ASSERT_EQ(testing::WaitingProfile().paths_size(), 9);
+  ASSERT_EQ(testing::WaitingProfile().nodes_size(), 11);
+  for (const auto& [text, damage] : kCases) {
+    v1::Profile profile = testing::WaitingProfile();
+    damage(profile);
+    const auto checked = CheckProfile(profile);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().code, ErrorCode::kCorrupt);
+    EXPECT_EQ(checked.error().message, std::string("the profile is damaged: ") + text);
+  }
+}
+
+TEST(CheckProfile, BoundsTheLengthOfPaths) {
+  constexpr std::uint32_t kMost = 64;
+  v1::Profile profile;
+  for (std::uint32_t i = 0; i < kMost; ++i) profile.add_paths()->set_parent(i);
+  EXPECT_TRUE(CheckProfile(profile));
+  profile.add_paths()->set_parent(kMost);
+  EXPECT_FALSE(CheckProfile(profile));
 }
 
 TEST(CheckProfile, BoundsTheDepthOfStacks) {

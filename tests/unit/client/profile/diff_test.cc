@@ -68,10 +68,32 @@ TEST(Diff, ScaledTimesAddUpToTheScaledSum) {
   EXPECT_TRUE(ScaleToSum({}, 1, 2).empty());
 }
 
+TEST(Diff, PathsArePartOfTheTreeOnRequest) {
+  const v1::Profile a = testing::WaitingProfile();
+  v1::Profile b = a;
+  const Diff plain = Built(a, b);
+  EXPECT_EQ(Folded(plain).find("--"), std::string::npos);
+  for (const PathDetail detail : {PathDetail::kSteps, PathDetail::kStacks}) {
+    const Diff diff = Built(a, b, {.on_whom = detail});
+    EXPECT_NE(Folded(diff).find("[blocked:lock];--;[waits for engine-worker];"), std::string::npos);
+    EXPECT_EQ(diff.total[0].a_ns, WeightOf(a));
+    // States and functions are what they are without.
+    nlohmann::json with = Json(diff);
+    nlohmann::json without = Json(plain);
+    EXPECT_EQ(with["states"], without["states"]);
+    EXPECT_EQ(with["functions"], without["functions"]);
+    EXPECT_GT(with["stacks"].size(), without["stacks"].size());
+  }
+  // One side of before.
+  const Diff mixed = Built(testing::SmallProfile(), a, {.on_whom = PathDetail::kStacks});
+  EXPECT_EQ(mixed.total[0].b_ns, WeightOf(a));
+}
+
 TEST(Diff, TheSumsOfBothSidesAreExact) {
   const v1::Profile profiles[] = {testing::SmallProfile(),   testing::SmallProfileLater(),
                                   testing::TypicalProfile(), testing::LargeProfile(3000),
-                                  testing::HostileProfile(), testing::EmptyProfile()};
+                                  testing::HostileProfile(), testing::EmptyProfile(),
+                                  testing::WaitingProfile()};
   for (const v1::Profile& a : profiles) {
     for (const v1::Profile& b : profiles) {
       for (const bool absolute : {false, true}) {

@@ -9,6 +9,7 @@
 #include "client/profile/check_profile.h"
 #include "client/profile/stack_tree.h"
 #include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
 
 namespace profd::client {
 namespace {
@@ -68,6 +69,35 @@ TEST(ThreadFilter, KnowsWhatTheHistoryKnows) {
   for (const char* text : {"exe=sbin/nginx", "cgroup=container", "container=unit.service",
                            "unit=cgroup", "user=unit", "unit=unit,user=root"})
     EXPECT_FALSE(OnlyThreads(profile, *ThreadFilter::Parse(text))) << text;
+}
+
+TEST(ThreadFilter, KeepsPathsAndNumbersWakeUpsAgain) {
+  v1::Profile profile = testing::WaitingProfile();
+  // The worker comes first.
+  profile.mutable_threads()->SwapElements(0, 1);
+  for (std::uint32_t& thread : *profile.mutable_samples()->mutable_thread()) thread = 1 - thread;
+  for (v1::WakeUps& wake_ups : *profile.mutable_wake_ups()) wake_ups.set_thread(1);
+  v1::WakeUps& of_worker = *profile.add_wake_ups();
+  of_worker.set_thread(0);
+  of_worker.set_waits(7);
+
+  const auto main = OnlyThreads(profile, *ThreadFilter::Parse("tid=4242"));
+  ASSERT_TRUE(main);
+  EXPECT_TRUE(CheckProfile(*main));
+  EXPECT_EQ(main->paths_size(), profile.paths_size());
+  EXPECT_EQ(main->samples().path(3), profile.samples().path(3));
+  EXPECT_NE(main->samples().path(3), 0u);
+  ASSERT_EQ(main->wake_ups_size(), 2);
+  EXPECT_EQ(main->wake_ups(0).thread(), 0u);
+  EXPECT_EQ(main->wake_ups(0).waits(), 83u);
+
+  const auto worker = OnlyThreads(profile, *ThreadFilter::Parse("tid=4243"));
+  ASSERT_TRUE(worker);
+  EXPECT_TRUE(CheckProfile(*worker));
+  ASSERT_EQ(worker->samples().path_size(), 2);
+  EXPECT_EQ(worker->paths(static_cast<int>(worker->samples().path(1)) - 1).kind(), v1::PATH_DISK);
+  ASSERT_EQ(worker->wake_ups_size(), 1);
+  EXPECT_EQ(worker->wake_ups(0).waits(), 7u);
 }
 
 TEST(ThreadFilter, LeavesOutOtherProcessesAndThreads) {
@@ -197,6 +227,26 @@ TEST(InterpreterFrames, WhichFrameDecidedIsTheSame) {
   ASSERT_TRUE(CheckProfile(*shown));
   const auto node = static_cast<int>(shown->samples().rule_node(0)) - 1;
   EXPECT_EQ(shown->frames(static_cast<int>(shown->nodes(node).frame())).name(), "wait");
+}
+
+TEST(InterpreterFrames, StacksOnPathsLoseThem) {
+  ProfileMaker maker;
+  const auto path = maker.AddPath(
+      {{.thread = maker.AddPathThread(2, "worker"), .stack = {"start", "eval", "f (a.py:1)"}}});
+  maker.AddFrames(maker.AddThread(1, "t"), {Interpreter("main"), FrameFromText("wait")},
+                  testing::Blocked(v1::WAIT_LOCK, 5, 1, path));
+  for (v1::Frame& frame : *maker.profile().mutable_frames())
+    if (frame.name() == "eval") frame.set_interpreter(true);
+  const auto shown = WithoutInterpreterFrames(maker.Make());
+  ASSERT_TRUE(shown);
+  ASSERT_TRUE(CheckProfile(*shown));
+  std::vector<std::string> names;
+  for (std::uint32_t node = shown->paths(0).node(); node != 0;) {
+    const v1::StackNode& at = shown->nodes(static_cast<int>(node) - 1);
+    names.push_back(shown->frames(static_cast<int>(at.frame())).name());
+    node = at.parent();
+  }
+  EXPECT_THAT(names, ElementsAre("f", "start"));
 }
 
 TEST(InterpreterFrames, WithoutAnyThereIsNothingToChange) {

@@ -51,6 +51,41 @@ TEST(StackTree, StackOfOneThreadDoesNotLeakIntoAnother) {
                           "_start", "run", "[blocked:sleep]", "fsync_[k]", "[blocked:io]"));
 }
 
+TEST(StackTree, PathsStandBehindStatesAndChangeNoSum) {
+  const v1::Profile profile = testing::WaitingProfile();
+  const auto totals = [](const StackTree& tree) {
+    std::map<std::string, std::uint64_t> by_state;
+    std::vector<std::uint64_t> ns;
+    for (const TreeNode& node : tree.nodes) ns.push_back(node.self_ns);
+    for (std::size_t i = tree.nodes.size(); i-- > 1;) ns[tree.nodes[i].parent] += ns[i];
+    for (std::size_t i = 0; i < tree.nodes.size(); ++i)
+      if (tree.nodes[i].kind >= NodeKind::kWorking && tree.nodes[i].kind != NodeKind::kPath)
+        by_state[tree.labels[tree.nodes[i].label]] += ns[i];
+    by_state["all"] = ns[0];
+    return by_state;
+  };
+  const auto plain = StackTree::Build(profile, {}, StateFrames::kAll, StackRoots::kProcesses);
+  ASSERT_TRUE(plain);
+  for (const PathDetail detail : {PathDetail::kSteps, PathDetail::kStacks}) {
+    const auto tree =
+        StackTree::Build(profile, {.on_whom = detail}, StateFrames::kAll, StackRoots::kProcesses);
+    ASSERT_TRUE(tree);
+    EXPECT_GT(tree->nodes.size(), plain->nodes.size());
+    EXPECT_EQ(totals(*tree), totals(*plain));
+    const auto bare =
+        StackTree::Build(profile, {.on_whom = detail}, StateFrames::kNone, StackRoots::kProcesses);
+    ASSERT_TRUE(bare);
+    for (const TreeNode& node : bare->nodes) EXPECT_NE(node.kind, NodeKind::kPath);
+  }
+  // A profile of before has no paths.
+  const v1::Profile old = testing::SmallProfile();
+  const auto tree = StackTree::Build(old, {.on_whom = PathDetail::kStacks}, StateFrames::kAll,
+                                     StackRoots::kProcesses);
+  ASSERT_TRUE(tree);
+  EXPECT_EQ(tree->nodes.size(),
+            StackTree::Build(old, {}, StateFrames::kAll, StackRoots::kProcesses)->nodes.size());
+}
+
 TEST(StackTree, OrdersByWeightThenName) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(1, "t");

@@ -4,6 +4,7 @@
 #include <sys/syscall.h>
 
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "client/profile/check_profile.h"
 #include "client/screens/dump/dump_facts.h"
@@ -194,6 +195,59 @@ TEST(DumpViewTest, SystemCallsSayWhatIsWaitedFor) {
   EXPECT_EQ(text(4711, 0), "syscall 4711");
   EXPECT_EQ(text(0xffffffff, 0), "syscall 4294967295");
   EXPECT_EQ(SyscallText(v1::DumpThread()), "");
+}
+
+// Threads that wait for the lock of the next one, by index; -1: for none.
+v1::Dump WaitingFor(const std::vector<int>& owners) {
+  v1::Dump dump;
+  dump.add_processes()->set_pid(42);
+  for (std::size_t i = 0; i < owners.size(); ++i) {
+    v1::DumpThread& thread = AddThread(dump, 50 + static_cast<std::uint32_t>(i), v1::STATE_BLOCKED);
+    thread.set_comm("t" + std::to_string(i));
+    thread.set_wait(v1::WAIT_LOCK);
+    thread.set_owner(static_cast<std::uint32_t>(owners[i] + 1));
+  }
+  return dump;
+}
+
+std::vector<std::uint32_t> TidsOf(const std::vector<const v1::DumpThread*>& threads) {
+  std::vector<std::uint32_t> tids;
+  for (const v1::DumpThread* thread : threads) tids.push_back(thread->tid());
+  return tids;
+}
+
+TEST(DumpViewTest, FollowsHoldersToTheEnd) {
+  const v1::Dump dump = WaitingFor({1, 2, -1});
+  EXPECT_EQ(TidsOf(HoldersOf(dump, dump.threads(0))), (std::vector<std::uint32_t>{51, 52}));
+  EXPECT_TRUE(HoldersOf(dump, dump.threads(2)).empty());
+  EXPECT_TRUE(Deadlocks(dump).empty());
+  EXPECT_NE(
+      RenderDump(dump, {}).find(
+          "    waits for 51 t1, which holds the lock, which waits for 52 t2 and waits: lock\n"),
+      std::string::npos)
+      << RenderDump(dump, {});
+}
+
+TEST(DumpViewTest, ReportsEachCircleOnce) {
+  // Three in a circle, one that waits for it, and two in another one.
+  const v1::Dump dump = WaitingFor({1, 2, 0, 1, 5, 4});
+  const auto deadlocks = Deadlocks(dump);
+  ASSERT_EQ(deadlocks.size(), 2u);
+  EXPECT_EQ(TidsOf(deadlocks[0]), (std::vector<std::uint32_t>{50, 51, 52}));
+  EXPECT_EQ(TidsOf(deadlocks[1]), (std::vector<std::uint32_t>{54, 55}));
+  const std::string text = RenderDump(dump, {});
+  EXPECT_TRUE(
+      text.starts_with("deadlock: 50 t0 waits for 51 t1, 51 t1 waits for 52 t2, "
+                       "52 t2 waits for 50 t0\n"))
+      << text;
+  const auto json = nlohmann::json::parse(DumpJson(dump, {}));
+  EXPECT_EQ(json["deadlocks"], nlohmann::json::parse("[[50,51,52],[54,55]]"));
+  EXPECT_EQ(json["processes"][0]["threads"][3]["owner"], 51);
+}
+
+TEST(DumpViewTest, AnOwnerThatIsNotThereIsDamage) {
+  EXPECT_FALSE(CheckDump(WaitingFor({7})));
+  EXPECT_TRUE(CheckDump(WaitingFor({0})));
 }
 
 }  // namespace

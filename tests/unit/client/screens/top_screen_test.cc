@@ -56,30 +56,55 @@ TEST(TopScreenTest, ShowsTheSplitOfAThread) {
   const v1::Profile profile = testing::SmallProfile();
   TopState state{.view = TopView::kThreads};
   const auto lines = Screen(&profile, state, 80, 24);
-  EXPECT_EQ(lines[2], "threads by running");
+  EXPECT_EQ(lines[2], "threads by running, in threads on average");
   EXPECT_EQ(lines[3], "    pid      tid  running  runnable  blocked  on      thread");
-  EXPECT_EQ(lines[4], "   4242     4242   84.0 %     1.0 %   15.0 %  lock    demo --fast");
-  EXPECT_EQ(lines[5], "   4242     4243    0.0 %     0.0 %  100.0 %  sleep   worker  demo --fast");
-  EXPECT_TRUE(lines[1].starts_with("running 84.0 %   runnable 1.0 %   blocked 57.5 %")) << lines[1];
+  EXPECT_EQ(lines[4], "   4242     4242    0.840     0.010    0.150  lock    demo --fast");
+  EXPECT_EQ(lines[5], "   4242     4243    0.000     0.000    1.000  sleep   worker  demo --fast");
+  EXPECT_TRUE(
+      lines[1].starts_with("0.840 running + 0.010 runnable + 1.150 blocked = 2.000 threads   "))
+      << lines[1];
+}
+
+TEST(TopScreenTest, SaysWhoEndsMostOfTheBlockedTime) {
+  const v1::Profile profile = testing::WaitingProfile();
+  TopState state{.view = TopView::kThreads};
+  auto lines = Screen(&profile, state, 80, 24);
+  EXPECT_EQ(lines[3], "    pid      tid  running  runnable  blocked  on      by          thread");
+  EXPECT_EQ(lines[4],
+            "   4242     4243    0.564     0.000    0.191  io      [disk]      engine...-fast");
+  EXPECT_EQ(lines[5],
+            "   4242     4242    0.091     0.000    0.909  lock    engi...ker  demo --fast");
+  state.view = TopView::kProcesses;
+  lines = Screen(&profile, state, 120, 24);
+  EXPECT_TRUE(Holds(lines, "lock    engine-worker     ")) << lines[4];
+  for (const TopView view : {TopView::kThreads, TopView::kProcesses, TopView::kFunctions}) {
+    state = {.view = view};
+    for (const std::string& line : Screen(&profile, state, 80, 24))
+      EXPECT_LE(DisplayWidth(line), 80u) << line;
+  }
+  const v1::Profile old = testing::SmallProfile();
+  state = {.view = TopView::kThreads};
+  EXPECT_FALSE(Holds(Screen(&old, state, 120, 24), "  by  "));
 }
 
 TEST(TopScreenTest, RunningIsWorkingAndSpinning) {
   const v1::Profile profile = testing::SpinningProfile();
   TopState state{.view = TopView::kThreads};
   auto lines = Screen(&profile, state, 90, 24);
-  EXPECT_TRUE(lines[1].starts_with("working 32.5 %   spinning 20.0 %   runnable 0.0 %"))
+  EXPECT_TRUE(
+      lines[1].starts_with("0.325 working + 0.200 spinning + 0.000 runnable + 1.475 blocked = "))
       << lines[1];
   EXPECT_EQ(lines[3], "    pid      tid  working  spinning  runnable  blocked  on      thread");
   EXPECT_EQ(lines[4],
-            "   4242     4242   32.5 %    20.0 %     0.0 %   47.5 %  lock    demo --fast");
+            "   4242     4242    0.325     0.200     0.000    0.475  lock    demo --fast");
   EXPECT_EQ(lines[5],
-            "   4242     4243    0.0 %     0.0 %     0.0 %  100.0 %  sleep   worker  demo --fast");
+            "   4242     4243    0.000     0.000     0.000    1.000  sleep   worker  demo --fast");
   state = {.view = TopView::kFunctions, .sort = TopSort::kSpinning};
   lines = Screen(&profile, state, 90, 24);
-  EXPECT_EQ(lines[2], "functions by spinning   states of themselves");
+  EXPECT_EQ(lines[2], "functions by spinning, in threads on average   states of themselves");
   EXPECT_EQ(lines[3], "   self    total  working  spinning  runnable  blocked  on      function");
   EXPECT_EQ(lines[4],
-            " 15.0 %   15.0 %             15.0 %                             "
+            "  0.150    0.150              0.150                             "
             "gomp_barrier_wait");
 }
 
@@ -96,11 +121,11 @@ TEST(TopScreenTest, GroupsHaveTheirSizeAndNoNumber) {
   TopState threads{.view = TopView::kThreads};
   auto lines = Screen(&profile, threads, 80, 24);
   EXPECT_TRUE(
-      Holds(lines, "   4242           100.0 %     0.0 %    0.0 %          request x 90  demo"));
-  EXPECT_TRUE(Holds(lines, "                  100.0 %     0.0 %    0.0 %          cc1 x 412"));
+      Holds(lines, "   4242             1.000     0.000    0.000          request x 90  demo"));
+  EXPECT_TRUE(Holds(lines, "                    1.000     0.000    0.000          cc1 x 412"));
   TopState processes{.view = TopView::kProcesses};
   lines = Screen(&profile, processes, 80, 24);
-  EXPECT_TRUE(Holds(lines, "         100.0 %     0.0 %    0.0 %              412  cc1 x 412"))
+  EXPECT_TRUE(Holds(lines, "           1.000     0.000    0.000              412  cc1 x 412"))
       << lines[4];
 }
 
@@ -112,20 +137,20 @@ TEST(TopScreenTest, MarksSharesThatRestOnFewSamples) {
   const v1::Profile profile = maker.Make();
   TopState state{.view = TopView::kFunctions};
   const auto lines = Screen(&profile, state, 80, 24);
-  EXPECT_TRUE(lines[4].starts_with(" 90.0 %   90.0 %   90.0 %")) << lines[4];
-  EXPECT_TRUE(lines[5].starts_with("~10.0 %  ~10.0 %  ~10.0 %")) << lines[5];
+  EXPECT_TRUE(lines[4].starts_with("  0.900    0.900    0.900")) << lines[4];
+  EXPECT_TRUE(lines[5].starts_with(" ~0.100   ~0.100   ~0.100")) << lines[5];
 }
 
 TEST(TopScreenTest, SharesOfFunctionsHaveIntervals) {
   const v1::Profile profile = testing::SampledProfile();
   TopState state{.view = TopView::kFunctions, .sort = TopSort::kSelf};
   auto lines = Screen(&profile, state, 120, 24);
-  EXPECT_TRUE(lines[4].starts_with("60.0 % +-2.2  60.0 % +-2.2  ")) << lines[4];
-  EXPECT_TRUE(Holds(lines, "100.0 %    ")) << "all of main is exact";
-  EXPECT_TRUE(Screen(&profile, state, 80, 24)[4].starts_with("60.0 % +-2.2   60.0 %  "));
+  EXPECT_TRUE(lines[4].starts_with("0.600 +-0.022  0.600 +-0.022  ")) << lines[4];
+  EXPECT_TRUE(Holds(lines, "1.000    ")) << "all of main is exact";
+  EXPECT_TRUE(Screen(&profile, state, 80, 24)[4].starts_with("0.600 +-0.022    0.600  "));
   state.total = true;
   lines = Screen(&profile, state, 80, 24);
-  EXPECT_TRUE(Holds(lines, "60.0 %  60.0 % +-2.2 "));
+  EXPECT_TRUE(Holds(lines, "0.600  0.600 +-0.022 "));
 }
 
 TEST(TopScreenTest, MovesToTheEndAndNotBeyond) {
@@ -141,7 +166,7 @@ TEST(TopScreenTest, SaysWhatIsFilteredTypedAndNoted) {
   const v1::Profile profile = Crowd();
   TopState state{.view = TopView::kThreads, .filter = "thread-7"};
   auto lines = Screen(&profile, state, 80, 24);
-  EXPECT_EQ(lines[2], "threads by running   filter: thread-7");
+  EXPECT_EQ(lines[2], "threads by running, in threads on average   filter: thread-7");
   EXPECT_TRUE(Holds(lines, "thread-79"));
   EXPECT_FALSE(Holds(lines, "thread-80"));
   EXPECT_TRUE(lines.back().starts_with("[f]unctions"));

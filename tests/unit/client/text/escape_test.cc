@@ -44,5 +44,13 @@ TEST(IsJsonNumberTest, HoldsForWhatADoubleHoldsExactly) {
   EXPECT_TRUE(IsJsonNumber(std::int32_t{-1}));
 }
 
+TEST(EscapeTest, GraphvizTakesNothingInALabelForItsOwn) {
+  EXPECT_EQ(QuoteDot("plain"), "\"plain\"");
+  EXPECT_EQ(QuoteDot("a\nb"), "\"a\\nb\"");
+  EXPECT_EQ(QuoteDot("say \"\\N\""), "\"say \\\"\\\\N\\\"\"");
+  EXPECT_EQ(QuoteDot("&lt;"), "\"&amp;lt;\"");
+  EXPECT_EQ(QuoteDot("<b>"), "\"<b>\"");
+}
+
 }  // namespace
 }  // namespace profd::client

@@ -1,0 +1,159 @@
+// profctl report of a real interpreter whose program knows the self and the total time of its
+// functions.
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/e2e/profctl.h"
+#include "tests/support/interpreters.h"
+#include "tests/support/paths.h"
+
+namespace profd::e2e {
+namespace {
+
+using nlohmann::json;
+using ::testing::HasSubstr;
+
+class ReportTest : public ProfctlTest {
+ protected:
+  void SetUp() override {
+    ProfctlTest::SetUp();
+    if (IsSkipped()) return;
+    for (const int minor : test::WantedMinors())
+      for (const std::string& found : test::FindInterpreters(minor)) interpreter_ = found;
+    if (interpreter_.empty()) GTEST_SKIP() << "no CPython on this machine";
+  }
+
+  // Collects while the program runs; what it says of itself goes to truth_.
+  void Collect() {
+    auto program = testing::Subprocess::Start(
+        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/known_shares.py"}, options_);
+    ASSERT_TRUE(program) << program.error().message;
+    const auto ready = program->ReadLine();
+    ASSERT_TRUE(ready) << ready.error().message;
+    main_thread_ = std::to_string(program->pid());
+    const auto outcome =
+        Profctl({"collect", "-p", main_thread_, "-d", "3", "-F", "299", "-o", File("x.json")});
+    ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+    profile_ = ReadProfile(File("x.json"));
+    program->WriteInput("end\n");
+    const auto truth = program->ReadLine();
+    ASSERT_TRUE(truth) << truth.error().message;
+    // What of each interval lies inside the session.
+    for (const auto& entry : json::parse(*truth)) {
+      const auto begin = std::max(entry[2].get<std::uint64_t>(), profile_.start_ns());
+      const auto end = std::min(entry[3].get<std::uint64_t>(), profile_.end_ns());
+      if (begin < end) truth_[entry[0]][entry[1]] += static_cast<double>(end - begin);
+    }
+  }
+
+  [[nodiscard]] json Report(std::vector<std::string> more) const {
+    std::vector<std::string> arguments{"report", File("x.json"), "-f",
+                                       "json",   "--filter",     "thread = " + main_thread_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = Profctl(arguments);
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.exit_code == 0 ? json::parse(outcome.out) : json{};
+  }
+
+  std::string interpreter_;
+  std::string main_thread_;
+  v1::Profile profile_;
+  std::map<std::string, std::map<std::string, double>> truth_;  // ns by what and function
+};
+
+json RowOf(const json& report, const std::string& key, const std::string& name) {
+  for (const json& row : report["rows"])
+    if (row[key] == name) return row;
+  ADD_FAILURE() << "no row " << name << " in " << report.dump(1);
+  return {};
+}
+
+// n samples give a share within 4.5 standard deviations of the truth but for one case in 100,000.
+// Samples at regular times vary less than that.
+void ExpectShare(double seen_ns, double true_ns, const json& report, const std::string& what) {
+  const auto all = report["total_ns"].get<double>();
+  const auto count = report["samples"].get<double>();
+  const double share = true_ns / all;
+  EXPECT_NEAR(seen_ns / all, share, 4.5 * std::sqrt(share * (1 - share) / count)) << what;
+}
+
+TEST_F(ReportTest, SelfAndTotalAreThoseOfTheClockOfTheProgram) {
+  ASSERT_NO_FATAL_FAILURE(Collect());
+  const json functions = Report({"--by", "function"});
+  ASSERT_GT(functions["samples"].get<int>(), 200);
+  for (const char* function : {"outer", "inner", "walk"}) {
+    const json row = RowOf(functions, "function", std::string(function) + " (known_shares.py)");
+    ExpectShare(row["self_ns"].get<double>(), truth_["self"][function], functions,
+                std::string("self of ") + function);
+    ExpectShare(row["total_ns"].get<double>(), truth_["total"][function], functions,
+                std::string("total of ") + function);
+  }
+  const json rest = RowOf(functions, "function", "rest (known_shares.py)");
+  ExpectShare(rest["total_ns"].get<double>(), truth_["total"]["rest"], functions, "total of rest");
+  // It does nothing but wait.
+  ExpectShare(rest["total_blocked_ns"].get<double>(), truth_["total"]["rest"], functions,
+              "blocked in rest");
+}
+
+TEST_F(ReportTest, RowsOfEveryKeyAddUpToTheElapsedTimeOfTheThread) {
+  ASSERT_NO_FATAL_FAILURE(Collect());
+  const auto elapsed = static_cast<double>(profile_.end_ns() - profile_.start_ns());
+  for (const char* key : {"function", "line", "file", "module", "package", "caller", "callee",
+                          "thread", "process", "class", "wait", "on-whom", "state"}) {
+    const json report = Report({"--by", key});
+    const bool frames = report["rows"][0].contains("self_ns");
+    double sum = 0;
+    for (const json& row : report["rows"]) sum += row[frames ? "self_ns" : "ns"].get<double>();
+    EXPECT_EQ(sum, report["total_ns"].get<double>()) << key;
+    EXPECT_NEAR(sum, elapsed, 0.01 * elapsed) << key;
+  }
+}
+
+TEST_F(ReportTest, TreesAndLinesHaveTheSameTimes) {
+  ASSERT_NO_FATAL_FAILURE(Collect());
+  const json functions = Report({"--by", "function"});
+  const json walk = RowOf(functions, "function", "walk (known_shares.py)");
+  const json sides = Report({"--callers", "walk", "--callees", "walk"});
+  for (const json& row : sides["rows"])
+    if (row["depth"] == 0) {
+      EXPECT_EQ(row["total_ns"], walk["total_ns"]) << row["side"];
+    }
+  // All but what was not unwound.
+  EXPECT_GT(RowOf(sides, "name", "outer (known_shares.py)")["total_ns"].get<double>(),
+            0.9 * walk["total_ns"].get<double>());
+  const json tree = Report({"--tree"});
+  EXPECT_EQ(tree["rows"][0]["total_ns"], tree["total_ns"]);
+  EXPECT_GT(
+      RowOf(tree, "name", "outer (known_shares.py)")["total_ns"].get<double>(),
+      0.9 * RowOf(functions, "function", "outer (known_shares.py)")["total_ns"].get<double>());
+  // The program runs nowhere else, but for its begin and what was not unwound.
+  const json lines = Report({"--annotate", "known_shares.py"});
+  double self = 0;
+  for (const json& row : lines["rows"]) self += row["self_ns"].get<double>();
+  EXPECT_GT(self, 0.9 * lines["total_ns"].get<double>());
+}
+
+TEST_F(ReportTest, ATargetIsCollectedAndErrorsSayWhatIsWrong) {
+  auto program = testing::Subprocess::Start(
+      {interpreter_, test::SourceDirectory() + "/tests/e2e/report/known_shares.py"}, options_);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(program->ReadLine());
+  const std::string pid = std::to_string(program->pid());
+  const auto table = Profctl({"report", pid, "-d", "1", "--by", "state,thread"});
+  ASSERT_EQ(table.exit_code, 0) << table.err;
+  EXPECT_THAT(table.out, HasSubstr("2.00 threads on average"));
+  EXPECT_THAT(table.out, HasSubstr("100.0 %"));
+  EXPECT_EQ(table.out.find('\x1b'), std::string::npos);
+  const auto none = Profctl({"report", pid, "-d", "0.2", "--filter", "function = nowhere"});
+  EXPECT_EQ(none.exit_code, 3);
+  EXPECT_THAT(none.err, HasSubstr("no sample fits"));
+  const auto wrong = Profctl({"report", pid, "--filter", "function nowhere"});
+  EXPECT_EQ(wrong.exit_code, 2);
+  EXPECT_THAT(wrong.err, HasSubstr("--filter, character 10"));
+}
+
+}  // namespace
+}  // namespace profd::e2e

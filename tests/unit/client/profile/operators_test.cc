@@ -1,0 +1,212 @@
+#include "client/profile/operators/operators.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "client/profile/check_profile.h"
+#include "client/profile/profile_parts.h"
+#include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
+
+namespace profd::client {
+namespace {
+
+using ::testing::ElementsAre;
+
+constexpr std::uint64_t kMs = 1'000'000;
+
+// Frames are marked by name: "aten::mm" is an operator of rank 1, "2:gemm" of rank 2, "<backward>"
+// begins that phase.
+class OperatorsTest : public ::testing::Test {
+ protected:
+  OperatorsTest() : thread_(maker_.AddThread(1, "t")) {}
+
+  void Add(const std::vector<std::string>& stack, const testing::SampleSpec& spec = {},
+           std::uint32_t flags = kWhole) {
+    maker_.Add(thread_, stack, spec);
+    maker_.profile().mutable_samples()->set_stack_flags(
+        maker_.profile().samples().stack_flags_size() - 1, flags);
+  }
+
+  [[nodiscard]] v1::Profile Make() {
+    v1::Profile profile = maker_.Make();
+    std::map<std::string, std::uint32_t> known;
+    for (v1::Frame& frame : *profile.mutable_frames()) {
+      const std::string& name = frame.name();
+      for (int phase = 1; phase < v1::Phase_ARRAYSIZE; ++phase)
+        if (name == "<" + std::string(PhaseName(static_cast<v1::Phase>(phase))) + ">")
+          frame.set_phase(static_cast<v1::Phase>(phase));
+      const bool ranked = name.size() > 2 && name[1] == ':';
+      if (!ranked && !name.starts_with("aten::")) continue;
+      const auto [op, is_new] =
+          known.emplace(name, static_cast<std::uint32_t>(profile.operators_size()) + 1);
+      if (is_new) {
+        v1::Operator& added = *profile.add_operators();
+        added.set_name(ranked ? name.substr(2) : name);
+        added.set_rank(ranked ? static_cast<std::uint32_t>(name[0] - '0') : 1);
+      }
+      frame.set_op(op->second);
+    }
+    EXPECT_TRUE(CheckProfile(profile));
+    return profile;
+  }
+
+  // By sample; "" for none.
+  [[nodiscard]] static std::vector<std::string> Names(const v1::Profile& profile) {
+    const Operators operators(profile);
+    std::vector<std::string> names;
+    for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
+      const auto op = operators.OperatorOf(i);
+      names.push_back(op ? operators.names()[*op] : "");
+    }
+    return names;
+  }
+  [[nodiscard]] static std::vector<std::string> Phases(const v1::Profile& profile) {
+    const Operators operators(profile);
+    std::vector<std::string> names;
+    for (int i = 0; i < profile.samples().weight_ns_size(); ++i)
+      names.emplace_back(PhaseName(operators.PhaseOf(i)));
+    return names;
+  }
+
+  static constexpr std::uint32_t kWhole = 32;
+  testing::ProfileMaker maker_;
+  const std::uint32_t thread_;
+};
+
+TEST_F(OperatorsTest, RankComesBeforeDepth) {
+  Add({"main", "aten::mm", "4:gemm"});
+  Add({"main", "4:gemm", "2:mm", "4:gemm"});
+  Add({"main", "aten::linear", "2:x", "aten::mm", "memcpy"});
+  Add({"main", "aten::linear", "read_[k]"});
+  Add({"main"});
+  Add({});
+  EXPECT_THAT(Names(Make()), ElementsAre("aten::mm", "mm", "aten::mm", "aten::linear", "", ""));
+}
+
+TEST_F(OperatorsTest, TheOutermostPhaseWinsAndForwardIsTheWeakest) {
+  Add({"main", "<backward>", "<optimizer>", "f"});
+  Add({"main", "<forward>", "f"});
+  Add({"main", "<forward>", "<communication>", "<data>"});
+  Add({"main", "<data>", "<forward>"});
+  Add({"main", "f"});
+  Add({"<other>"});
+  EXPECT_THAT(Phases(Make()),
+              ElementsAre("backward", "forward", "communication", "data", "", "other"));
+}
+
+TEST_F(OperatorsTest, AnOperatorTwiceInAChainCountsOnce) {
+  Add({"aten::linear", "aten::mm", "aten::mm", "4:gemm"}, testing::Running(30, 3));
+  Add({"aten::linear"}, testing::Running(10, 1));
+  const v1::Profile profile = Make();
+  const Operators operators(profile);
+  const OperatorTable table = TableOf(profile, operators);
+  std::vector<std::string> lines;
+  for (const OperatorRow& row : table.rows)
+    lines.push_back(
+        operators.names()[row.op.value()] + " " + std::to_string(row.self.working_ns / kMs) + " " +
+        std::to_string(row.total_working_ns / kMs) + " " + std::to_string(row.self.samples));
+  EXPECT_THAT(lines, ElementsAre("aten::mm 30 30 3", "aten::linear 10 40 1", "gemm 0 30 0"));
+}
+
+TEST_F(OperatorsTest, TheTableHasAllTimeByState) {
+  const auto spin = maker_.AddRule(v1::CLASS_SPIN, "wait");
+  Add({"aten::mm"}, testing::Running(50, 5));
+  Add({"aten::mm"}, testing::Runnable(7));
+  Add({"aten::mm", "futex_[k]"}, testing::Blocked(v1::WAIT_LOCK, 8));
+  Add({"aten::mm", "wait"}, {.weight_ns = 20 * kMs, .count = 2, .rule = spin});
+  Add({"main"}, testing::Running(30, 3));
+  Add({"5:(parallel worker)", "f"}, testing::Running(20, 2));
+  const v1::Profile profile = Make();
+  const Operators operators(profile);
+  const OperatorTable table = TableOf(profile, operators);
+  ASSERT_EQ(table.rows.size(), 3u);
+  EXPECT_EQ(operators.names()[table.rows[0].op.value()], "aten::mm");
+  EXPECT_EQ(table.rows[0].self.working_ns, 50 * kMs);
+  EXPECT_EQ(table.rows[0].self.spinning_ns, 20 * kMs);
+  EXPECT_EQ(table.rows[0].self.runnable_ns, 7 * kMs);
+  EXPECT_EQ(table.rows[0].self.blocked_ns, 8 * kMs);
+  EXPECT_EQ(table.rows[0].self.samples, 9u);
+  EXPECT_EQ(table.rows[1].op, std::nullopt);
+  EXPECT_EQ(table.rows[1].total_working_ns, 30 * kMs);
+  EXPECT_TRUE(operators.IsWorker(table.rows[2].op.value()));
+  EXPECT_EQ(table.working_ns, 100 * kMs);
+  EXPECT_EQ(table.named_ns, 50 * kMs) << "a worker is no name";
+  EXPECT_EQ(CoverageText(table, operators),
+            "operators named for 50 % of working time; 0 % of stacks incomplete");
+}
+
+TEST_F(OperatorsTest, PhasesAddUpToAllTime) {
+  Add({"<backward>"}, testing::Running(10));
+  Add({"<backward>", "f"}, testing::Blocked(v1::WAIT_IO, 5));
+  Add({"main"}, testing::Running(40));
+  const v1::Profile profile = Make();
+  const OperatorTable table = TableOf(profile, Operators(profile));
+  ASSERT_EQ(table.phases.size(), 2u);
+  EXPECT_EQ(table.phases[0].phase, v1::PHASE_NONE);
+  EXPECT_EQ(table.phases[0].time.working_ns, 40 * kMs);
+  EXPECT_EQ(table.phases[1].phase, v1::PHASE_BACKWARD);
+  EXPECT_EQ(table.phases[1].time.working_ns, 10 * kMs);
+  EXPECT_EQ(table.phases[1].time.blocked_ns, 5 * kMs);
+}
+
+TEST_F(OperatorsTest, StacksThatDoNotReachTheirRootAreCounted) {
+  Add({"aten::mm"}, testing::Running(10, 6));
+  Add({"aten::mm"}, testing::Running(10, 2), 2048);
+  Add({"read_[k]"}, testing::Running(10, 9), 16);
+  Add({"aten::mm"}, testing::Runnable(10, 9), 2048);
+  const v1::Profile profile = Make();
+  const OperatorTable table = TableOf(profile, Operators(profile));
+  EXPECT_EQ(table.stacks, 8u) << "of work, with a user part";
+  EXPECT_EQ(table.incomplete_stacks, 2u);
+}
+
+TEST_F(OperatorsTest, NamesAreSafeAndOneEach) {
+  Add({"aten::mm\x1b"});
+  Add({"2:aten::mm\x1b"});
+  Add({"5:worker"});
+  const v1::Profile profile = Make();
+  const Operators operators(profile);
+  EXPECT_THAT(operators.names(), ElementsAre("aten::mm?", "worker"));
+  EXPECT_EQ(operators.OperatorOf(0), operators.OperatorOf(1)) << "of two ranks";
+  EXPECT_FALSE(operators.IsWorker(0));
+  EXPECT_TRUE(operators.IsWorker(1));
+}
+
+TEST_F(OperatorsTest, APartOfAProfileKeepsItsOperators) {
+  Add({"<backward>", "aten::mm", "4:gemm"});
+  maker_.Add(maker_.AddThread(2, "other"), {"main"});
+  ThreadFilter filter;
+  filter.tid = 1;
+  const auto part = OnlyThreads(Make(), filter);
+  ASSERT_TRUE(part);
+  EXPECT_THAT(Names(*part), ElementsAre("aten::mm"));
+  EXPECT_THAT(Phases(*part), ElementsAre("backward"));
+}
+
+TEST_F(OperatorsTest, APhaseOfANewerProfdIsAnother) {
+  Add({"main"});
+  v1::Profile profile = Make();
+  profile.mutable_frames(0)->set_phase(static_cast<v1::Phase>(77));
+  EXPECT_THAT(Phases(profile), ElementsAre("other"));
+}
+
+TEST(Operators, AnOldFileHasNone) {
+  const v1::Profile profile = testing::SmallProfile();
+  const Operators operators(profile);
+  EXPECT_TRUE(operators.empty());
+  EXPECT_EQ(operators.OperatorOf(0), std::nullopt);
+  EXPECT_EQ(operators.PhaseOf(0), v1::PHASE_NONE);
+  EXPECT_EQ(CoverageText(TableOf(profile, operators), operators), "no operators in this file");
+}
+
+TEST(Operators, AFrameThatPointsNowhereIsRefused) {
+  v1::Profile profile = testing::SmallProfile();
+  profile.mutable_frames(0)->set_op(1);
+  const auto checked = CheckProfile(profile);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message, "the profile is damaged: frame 0 points at operator 1 of 1");
+}
+
+}  // namespace
+}  // namespace profd::client
