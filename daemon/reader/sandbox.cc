@@ -23,7 +23,7 @@
 namespace profd::reader {
 namespace {
 
-constexpr uid_t kNobody = 65'534;
+constexpr uid_t kOverflowId = 65'534;
 
 struct Capabilities {
   std::uint64_t effective = 0;
@@ -216,8 +216,8 @@ Result<void> EnterParserSandbox(const Limits& limits) {
   // Root without capabilities still owns the files of root. Group first: later it may not.
   if (MayChangeUser()) {
     if (::syscall(SYS_setgroups, 0, nullptr) != 0 ||
-        ::syscall(SYS_setresgid, kNobody, kNobody, kNobody) != 0 ||
-        ::syscall(SYS_setresuid, kNobody, kNobody, kNobody) != 0)
+        ::syscall(SYS_setresgid, kOverflowId, kOverflowId, kOverflowId) != 0 ||
+        ::syscall(SYS_setresuid, kOverflowId, kOverflowId, kOverflowId) != 0)
       return ErrorFromErrno(errno, "cannot become another user");
   }
   PROFD_TRY(SetCapabilities({}));

@@ -189,7 +189,7 @@ class ZygoteLoop {
       request_ = fields.Number<std::uint64_t>();
       const auto number = fields.Number<std::uint32_t>();
       if ((*request)->kind == kHowItEnded)
-        TellHowItEnded(static_cast<pid_t>(number));
+        ReportHowItEnded(static_cast<pid_t>(number));
       else
         MakeOne(number);
     }
@@ -204,7 +204,7 @@ class ZygoteLoop {
     }
   }
 
-  void TellHowItEnded(pid_t pid) {
+  void ReportHowItEnded(pid_t pid) {
     const auto known = std::ranges::find(ended_, pid, &std::pair<pid_t, int>::first);
     Answer(kMade, known == ended_.end() ? std::string() : Describe(known->second));
   }

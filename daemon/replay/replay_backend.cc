@@ -49,8 +49,8 @@ void ReplayBackend::End(const std::shared_ptr<pipeline::Session>& session) {
 
 pipeline::BackendStatus ReplayBackend::Status() const {
   pipeline::BackendStatus status;
-  status.source.kernel_release = info_.kernel_release;
-  status.source.hook = info_.hook;
+  status.source.levels.kernel_release = info_.kernel_release;
+  status.source.levels.hook = info_.hook;
   status.replay_file = path_;
   return status;
 }

@@ -69,22 +69,27 @@ struct SessionSpec {
   bool hooks_refused = false;
 };
 
-// How the live source works on this kernel, for people and for profiles.
-struct SourceStatus {
+// How the live source works on this kernel: words for people and for profiles.
+struct SourceLevels {
   std::string kernel_release;
   std::string hook;  // "sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)"
-  std::string hook_reason;      // why not a better one; empty for the first level
-  std::string split;            // "run_delay", "wake-up hooks"
-  std::string snapshot;         // "sleepable iterator" or why there is none
-  bool hooks_attached = false;  // programs run at context switches now
-  std::string observers;        // of snapshot mode: "2 observers", or why there are none
-  std::string on_cpu_clock;     // "cpu-clock", "cycles"
-  std::uint32_t online_cpus = 0;
-  std::uint64_t switches = 0;                     // since load
-  std::uint64_t bpf_cost_ns = 0;                  // since load
-  std::uint64_t map_bytes = 0;                    // kernel memory of all maps and rings
-  std::vector<std::uint64_t> counters;            // by enum profd_counter
+  std::string hook_reason;   // why not a better one; empty for the first level
+  std::string split;         // "run_delay", "wake-up hooks"
+  std::string snapshot;      // "sleepable iterator" or why there is none
+  std::string observers;     // of snapshot mode: "2 observers", or why there are none
+  std::string on_cpu_clock;  // "cpu-clock", "cycles"
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
+};
+
+// How it does now. Numbers are since load.
+struct SourceStatus {
+  SourceLevels levels;
+  bool hooks_attached = false;  // programs run at context switches now
+  std::uint32_t online_cpus = 0;
+  std::uint64_t switches = 0;
+  std::uint64_t bpf_cost_ns = 0;
+  std::uint64_t map_bytes = 0;          // kernel memory of all maps and rings
+  std::vector<std::uint64_t> counters;  // by enum profd_counter
   // Processes that report more than their share, and what follows: "process 7 (name): ..."
   std::vector<std::string> beyond_share;
 };

@@ -228,22 +228,22 @@ std::uint64_t BpfSource::MapBytes() const { return objects_->MapBytes() + side_b
 session::SourceStatus BpfSource::Status() const {
   session::SourceStatus status;
   const auto online = OnlineCpus();
-  status.kernel_release = features_.kernel_release;
-  status.hook = NameOf(hook_.level);
-  status.hook_reason = hook_.reason;
-  status.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
-  status.snapshot =
+  status.levels.kernel_release = features_.kernel_release;
+  status.levels.hook = NameOf(hook_.level);
+  status.levels.hook_reason = hook_.reason;
+  status.levels.split = objects_->split() == PROFD_SPLIT_RUN_DELAY ? "run_delay" : "wake-up hooks";
+  status.levels.snapshot =
       objects_->snapshot_missing().empty() ? "sleepable iterator" : objects_->snapshot_missing();
   status.hooks_attached = sessions_.has_switch_hooks();
-  status.observers = sessions_.DescribeObservers();
-  status.on_cpu_clock =
+  status.levels.observers = sessions_.DescribeObservers();
+  status.levels.on_cpu_clock =
       on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
   status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;
   status.counters = ReadCounters();
   status.switches = status.counters[PROFD_COUNTER_SWITCHES];
   status.bpf_cost_ns = status.counters[PROFD_COUNTER_COST_NS];
   status.map_bytes = MapBytes();
-  status.missing_capabilities = features_.missing_capabilities;
+  status.levels.missing_capabilities = features_.missing_capabilities;
   const std::uint64_t now_ns = clock_.MonotonicNs();
   for (const BeyondShare& beyond : BeyondShares()) {
     // Many waits are no trouble: their sums stay right.

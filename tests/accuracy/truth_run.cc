@@ -14,9 +14,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "tests/support/eventually.h"
-#include "tests/support/first_process.h"
+#include "tests/support/host_time.h"
 #include "tests/support/paths.h"
-#include "tests/support/steal_time.h"
 #include "tests/support/subprocess.h"
 
 namespace profd::accuracy {

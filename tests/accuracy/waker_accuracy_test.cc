@@ -333,10 +333,9 @@ TEST_F(WakerAccuracy, NoBiasInTwentyRuns) {
     for (const auto& [path, part] : whom.truth->at("paths").items()) {
       const auto found = parts.find(path);
       const double measured = found == parts.end() ? 0 : found->second.ns / whole.ns;
-      const double nearest =
-          std::clamp(measured,
-                     part.at("least_ns").get<double>() / whom.blocked_most_ns * (1 - whom.unseen),
-                     part.at("most_ns").get<double>() / whom.blocked_least_ns);
+      const double nearest = std::clamp(
+          measured, part.at("least_ns").get<double>() / whom.blocked_most_ns * (1 - whom.unseen),
+          part.at("most_ns").get<double>() / whom.blocked_least_ns);
       errors[path] += measured - nearest;
       variances[path] += nearest * (1 - nearest) / whole.weights.EffectiveSamples();
     }

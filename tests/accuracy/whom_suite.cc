@@ -117,7 +117,8 @@ void WhomTest::ExpectParts(const std::string& waiter, const std::string& functio
     others += part.ns / whole.ns;
     named += " [" + path + " " + std::to_string(part.ns / whole.ns) + "]";
   }
-  ExpectShareWithin(others, 0, std::min(1.0, whom.hand_over + whom.unseen), samples, waiter + ": other paths" + named);
+  ExpectShareWithin(others, 0, std::min(1.0, whom.hand_over + whom.unseen), samples,
+                    waiter + ": other paths" + named);
 }
 
 std::string LastOf(const WhomView& view, const WhomSample& sample) {

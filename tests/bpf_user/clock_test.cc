@@ -63,7 +63,7 @@ TEST_F(ClockTest, CountsMigrations) {
   EXPECT_EQ(thread.clock().migrations, 2);
 }
 
-TEST_F(ClockTest, WakeUpHooksSplitWhereTheKernelKeepsNoBooks) {
+TEST_F(ClockTest, WakeUpHooksSplitWithoutKernelAccounting) {
   user_constants()->split = PROFD_SPLIT_WAKEUP;
   const user_accounting none{};
   user_thread* thread = user_thread_begin(0, PROFD_STATE_ON_CPU, 0, &none);
@@ -219,7 +219,7 @@ TEST_F(ClockTest, OnCpuIsNoLongerThanTheKernelSays) {
   EXPECT_EQ(thread.clock().on_cpu_ns - first_ns, thread.run_time() - first_run_ns);
 }
 
-TEST_F(ClockTest, StolenInTheFirstStretchOfAThreadCountsToo) {
+TEST_F(ClockTest, StolenInTheFirstIntervalOfAThreadCountsToo) {
   const user_accounting start{.run_delay = 0, .sum_exec = 0, .stolen = 900};
   user_thread* thread = user_thread_begin_created(0, &start);
   user_note_switch_in(thread, 500, 7'000);
@@ -261,7 +261,7 @@ TEST_F(ClockTest, LagsAreNotTakenForStolenTime) {
   }
 }
 
-TEST_F(ClockTest, AJumpOfTheBooksIsNoLag) {
+TEST_F(ClockTest, AJumpOfKernelAccountingIsNoLag) {
   KernelModel thread(0);
   thread.Preempt(1'000);
   thread.Come(2'000);

@@ -106,7 +106,7 @@ TEST(ShareTest, SumsOfSubsampledWaitsAreUnbiased) {
   }
 }
 
-TEST(ShareTest, AnIdleProcessBeginsAnew) {
+TEST(ShareTest, AnIdleProcessBeginsAgain) {
   profd_share share{};
   std::uint64_t now = kSecondNs;
   for (int i = 0; i < 100'000; ++i) (void)user_count_wait(&share, now += 1'000, kInBlock);

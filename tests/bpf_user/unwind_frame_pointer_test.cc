@@ -33,7 +33,7 @@ TEST(UnwindFramePointerTest, OtherRegistersAreLostInIt) {
   EXPECT_EQ(world.Walk(0x700100), "700100 400101? | uncertain register-lost");
 }
 
-TEST(UnwindFramePointerTest, FileWithoutTablesStretchWithoutRulesRowWithoutRule) {
+TEST(UnwindFramePointerTest, FileWithoutTablesRangeWithoutRulesRowWithoutRule) {
   for (const int which : {0, 1, 2, 3}) {
     UnwindWorld world;
     world.Publish({{0x400100, profd_unwind_rule{}}, {0x400200, OfKind(PROFD_CFA_END)}});

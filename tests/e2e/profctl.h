@@ -61,6 +61,16 @@ class ProfctlTest : public ::testing::Test {
     EXPECT_TRUE(profile.ok()) << path << ": " << (profile ? "" : profile.error().message);
     return profile ? *profile : v1::Profile{};
   }
+  // What `profctl collect` measures of a process in so many seconds, at 500 Hz.
+  [[nodiscard]] v1::Profile CollectProcess(const std::string& pid, const std::string& seconds,
+                                           const std::vector<std::string>& more) const {
+    std::vector<std::string> arguments{"collect",       "-p", pid, "-d", seconds, "-F", "500", "-o",
+                                       File("out.json")};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = Profctl(std::move(arguments));
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return ReadProfile(File("out.json"));
+  }
   [[nodiscard]] static std::string ReadFile(const std::string& path) {
     std::ifstream in(path, std::ios::binary);
     std::ostringstream text;

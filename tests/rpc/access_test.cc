@@ -356,7 +356,7 @@ TEST_F(AccessTest, GrpcsOwnServicesRefuseThemToo) {
   EXPECT_EQ(HealthOf(ChannelAs({kOwner}, public_socket())), kServing);
 }
 
-TEST_F(AccessTest, ThoseWhoAreRefusedKeepNobodyElseOut) {
+TEST_F(AccessTest, ThoseWhoAreRefusedKeepNoOneElseOut) {
   std::filesystem::permissions(socket(), std::filesystem::perms(0666));
   std::vector<Stub> refused;
   for (std::uint32_t i = 0; i < server::Connections::kMaxUsers; ++i) {

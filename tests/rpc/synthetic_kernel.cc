@@ -174,8 +174,8 @@ Result<session::StartedSession> SyntheticKernel::RollSession(std::uint32_t sessi
 
 session::SourceStatus SyntheticKernel::Status() const {
   session::SourceStatus status;
-  status.kernel_release = "synthetic";
-  status.hook = "sched_exit_tp";
+  status.levels.kernel_release = "synthetic";
+  status.levels.hook = "sched_exit_tp";
   status.online_cpus = 2;
   return status;
 }

@@ -233,8 +233,8 @@ struct Holding {
 };
 
 // What one of them waited for: those who held the lock meanwhile.
-void TellQueue(const Member& member, const std::vector<Holding>& all, const char* function,
-               Case& run) {
+void AddQueueTruth(const Member& member, const std::vector<Holding>& all, const char* function,
+                   Case& run) {
   WhomTruth whom(member.name, function);
   for (const Hold& mine : member.holds) {
     // Who held it last has given it to this one.
@@ -312,7 +312,7 @@ void Queue(Case& run, const char* prefix, const char* function,
   for (const Member& member : members)
     for (const Hold& hold : member.holds) all.push_back({&member, &hold});
   std::ranges::sort(all, {}, [](const Holding& one) { return one.hold->got_ns; });
-  for (const Member& member : members) TellQueue(member, all, function, run);
+  for (const Member& member : members) AddQueueTruth(member, all, function, run);
 }
 
 }  // namespace

@@ -120,7 +120,7 @@ class Service(PackagedProfd):
         self.assertEqual(levels["configuration read again: nothing changed"], INFO, levels)
         self.assertEqual([message for message in levels if message.startswith("<")], [])
 
-    def test_a_pipeline_that_is_stuck_is_started_anew(self):
+    def test_a_pipeline_that_is_stuck_is_started_again(self):
         self.addCleanup(self.do, f"rm -r {DROP_IN}; systemctl daemon-reload")
         self.do(f"mkdir -p {DROP_IN}; printf '[Service]\nWatchdogSec=20\n' > {DROP_IN}/watchdog.conf\n"
                 "systemctl daemon-reload; systemctl restart profd")

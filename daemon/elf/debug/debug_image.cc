@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/base/files.h"
+#include "daemon/elf/file/elf_header.h"
 #include "daemon/elf/file/unpack.h"
 
 namespace profd::elf {
@@ -127,16 +128,7 @@ void DebugImage::WriteHeaders(const DebugSections& file) {
   const std::size_t headers_bytes = headers.size() * sizeof(Elf64_Shdr);
   strings.sh_offset = headers_at + headers_bytes;
 
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_EXEC;
-  header.e_machine = file.machine;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof header;
-  header.e_shentsize = sizeof(Elf64_Shdr);
+  Elf64_Ehdr header = NewElfHeader(file.machine);
   header.e_shoff = headers_at;
   header.e_shnum = static_cast<Elf64_Half>(headers.size());
   header.e_shstrndx = static_cast<Elf64_Half>(headers.size() - 1);

@@ -66,9 +66,9 @@ void AddProcess(const Readings& readings, Families& to) {
   const auto& source = readings.backend.source;
   to.Gauge("profd_build_info", "version of profd, its kernel and hook, as labels; always 1", 1.0,
            {{"version", PROFD_VERSION},
-            {"kernel", source.kernel_release},
-            {"hook", source.hook},
-            {"split", source.split}});
+            {"kernel", source.levels.kernel_release},
+            {"hook", source.levels.hook},
+            {"split", source.levels.split}});
   to.Gauge("process_start_time_seconds", "start time of profd, in seconds since 1970",
            Seconds(readings.start_unix_ns));
   to.Counter("process_cpu_seconds_total", "CPU time of profd, user and kernel",
@@ -92,7 +92,7 @@ void AddProcess(const Readings& readings, Families& to) {
   to.Gauge("profd_online_cpus", "CPUs of the host that are online",
            static_cast<std::uint64_t>(source.online_cpus));
   to.Gauge("profd_missing_capabilities", "capabilities that profd lacks; see profctl status",
-           static_cast<std::uint64_t>(source.missing_capabilities.size()));
+           static_cast<std::uint64_t>(source.levels.missing_capabilities.size()));
   to.Gauge("profd_progress_age_seconds",
            "how long the slowest thread has worked on its present round",
            Seconds(readings.progress_age_ns));

@@ -6,6 +6,8 @@
 #include <cstring>
 #include <utility>
 
+#include "daemon/elf/file/elf_header.h"
+
 namespace profd::unwind {
 namespace {
 
@@ -74,20 +76,11 @@ void ElfText::WriteHeaders() {
     made.p_align = segment.align;
     segments.push_back(made);
   }
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
+  Elf64_Ehdr header = elf::NewElfHeader(known.machine);
   header.e_type = known.type;
-  header.e_machine = known.machine;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof header;
   header.e_phoff = known.segments_at;
-  header.e_phentsize = sizeof(Elf64_Phdr);
   header.e_phnum = static_cast<Elf64_Half>(segments.size());
   header.e_shoff = shown_sections_ == 0 ? 0 : known.sections_at;
-  header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = static_cast<Elf64_Half>(shown_sections_);
   header.e_shstrndx = static_cast<Elf64_Half>(shown_names_);
   std::memcpy(image_.data() + known.segments_at, segments.data(),

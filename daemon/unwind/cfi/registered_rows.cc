@@ -10,6 +10,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/elf/file/elf_header.h"
 #include "daemon/unwind/cfi/cfi_check.h"
 #include "daemon/unwind/cfi/frame_walk.h"
 
@@ -58,17 +59,8 @@ std::string MakeImage(const elf::RegisteredFrames& frames) {
   image += frames.bytes;
   image += kNameTable;
   image.resize((image.size() + kAlign - 1) / kAlign * kAlign);
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = ET_EXEC;
-  header.e_machine = EM_X86_64;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof header;
+  Elf64_Ehdr header = elf::NewElfHeader(EM_X86_64);
   header.e_shoff = image.size();
-  header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = kSections;
   header.e_shstrndx = kNames;
   std::memcpy(image.data(), &header, sizeof header);

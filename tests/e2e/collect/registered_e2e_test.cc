@@ -28,13 +28,8 @@ class RegisteredTest : public RunningDaemonTest {
     ASSERT_TRUE(program_->ReadLine().ok());
     pid_ = std::to_string(program_->pid());
   }
-  [[nodiscard]] v1::Profile Collect(std::vector<std::string> more = {}) const {
-    std::vector<std::string> arguments{"collect",       "-p", pid_, "-d", "2", "-F", "500", "-o",
-                                       File("out.json")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = Profctl(arguments);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return ReadProfile(File("out.json"));
+  [[nodiscard]] v1::Profile Collect(const std::vector<std::string>& more = {}) const {
+    return CollectProcess(pid_, "2", more);
   }
 
   std::optional<testing::Subprocess> program_;

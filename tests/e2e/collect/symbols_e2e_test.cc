@@ -52,13 +52,8 @@ class SymbolsTest : public ProfctlTest {
     ADD_FAILURE() << path << " is not in " << symbols.dump(1);
     return {};
   }
-  [[nodiscard]] v1::Profile Collect(std::vector<std::string> more) const {
-    std::vector<std::string> arguments = {"collect",       "-p", pid_, "-d", "1", "-F", "500", "-o",
-                                          File("out.json")};
-    arguments.insert(arguments.end(), more.begin(), more.end());
-    const auto outcome = Profctl(arguments);
-    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
-    return ReadProfile(File("out.json"));
+  [[nodiscard]] v1::Profile Collect(const std::vector<std::string>& more) const {
+    return CollectProcess(pid_, "1", more);
   }
 
   std::optional<testing::Subprocess> program_;

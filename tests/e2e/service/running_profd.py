@@ -10,6 +10,8 @@ import sys
 import tempfile
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 BINARIES = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin")
 PROFD = os.path.join(BINARIES, "profd")
@@ -18,6 +20,15 @@ FREEZER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "frozen_threa
 PROMISED_SECONDS = 5  # from SIGTERM to the end
 # A user id that no host uses: above those of distributions, below those of namespaces.
 OTHER = 4_200_500
+
+
+def get(url):
+    """Status and text of a page."""
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
 
 
 def as_user(uid, rights=()):

@@ -6,20 +6,10 @@ import re
 import sys
 import time
 import unittest
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from running_profd import RunningProfd  # noqa: E402
-
-
-def get(url):
-    try:
-        with urllib.request.urlopen(url, timeout=60) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
+from running_profd import RunningProfd, get  # noqa: E402
 
 
 class Stuck(RunningProfd):

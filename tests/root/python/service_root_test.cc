@@ -157,7 +157,7 @@ TEST_F(ServiceTest, ProcessesOfAUserLeaveRoomForOthers) {
 }
 
 // The kernel's report of the mappings as they are now, if they have changed.
-void TellMappings(PythonService& service, const profd_event& header, std::string& reported) {
+void ReportMappings(PythonService& service, const profd_event& header, std::string& reported) {
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
   if (!maps || *maps == reported) return;
   reported = *maps;
@@ -184,7 +184,7 @@ TEST_F(ServiceTest, WaitsForTheInterpreterToStart) {
   service.See({ProcessEvent(header)});
   std::string reported;
   EXPECT_TRUE(test::Eventually([&] {
-    TellMappings(service, header, reported);
+    ReportMappings(service, header, reported);
     return map_.Has(header.pid);
   }));
 }

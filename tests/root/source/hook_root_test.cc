@@ -26,7 +26,7 @@ std::uint64_t Missed(const Heard& heard) {
   return values.empty() ? 0 : values.back() - values.front();
 }
 
-TEST_P(HookTest, EachRungSeesWaitsAndTheirStacks) {
+TEST_P(HookTest, EachLevelSeesWaitsAndTheirStacks) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   auto live = LiveSource::Start({.force_hook = GetParam()});
   if (!live) {
@@ -82,7 +82,7 @@ void PassOn(int from, int to) {
   }
 }
 
-TEST(HookLadderTest, SwitchesBeforeClocksAreMadeAreNotLost) {
+TEST(HookLevelsTest, SwitchesBeforeClocksAreMadeAreNotLost) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   std::array<int, 2> there{};
   std::array<int, 2> back{};
@@ -149,14 +149,14 @@ INSTANTIATE_TEST_SUITE_P(HookLevels, SnapshotModeTest,
                          testing::Values(PROFD_HOOK_SCHED_EXIT, PROFD_HOOK_FINISH_TASK,
                                          PROFD_HOOK_NONE));
 
-TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
+TEST(HookLevelsTest, StatusSaysWhichLevelAndWhyNotABetterOne) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root";
   test::DirectReaders snapshots(std::make_unique<IteratorParser>());
   test::DirectReaders observers(std::make_unique<ObserverParser>());
   test::DirectReaders processes(std::make_unique<ProcessTextParser>());
   auto source = BpfSource::Create({snapshots, processes, observers});
   ASSERT_TRUE(source) << source.error().message;
-  const session::SourceStatus best = (*source)->Status();
+  const session::SourceLevels best = (*source)->Status().levels;
   if (best.hook == "sched_exit_tp") {
     EXPECT_EQ(best.hook_reason, "");
   } else {
@@ -164,8 +164,8 @@ TEST(HookLadderTest, StatusSaysWhichRungAndWhyNotABetterOne) {
   }
   auto last = BpfSource::Create({snapshots, processes, observers}, {.force_hook = PROFD_HOOK_NONE});
   ASSERT_TRUE(last) << last.error().message;
-  EXPECT_EQ((*last)->Status().hook, "none (snapshots)");
-  EXPECT_NE((*last)->Status().hook_reason.find("as configured"), std::string::npos);
+  EXPECT_EQ((*last)->Status().levels.hook, "none (snapshots)");
+  EXPECT_NE((*last)->Status().levels.hook_reason.find("as configured"), std::string::npos);
 }
 
 }  // namespace

@@ -50,7 +50,7 @@ class OwnerTest : public LiveTest {
   }
 };
 
-TEST_F(OwnerTest, AUserSeesOnlyWhatIsWhollyTheUsers) {
+TEST_F(OwnerTest, AUserSeesOnlyWhatIsExclusivelyTheUsers) {
   const Puppet alice([](const Puppet::Strings& strings) { Become(kAlice), Work(strings); });
   const Puppet bob([](const Puppet::Strings& strings) { Become(kBob), Work(strings); });
   const Puppet root([](const Puppet::Strings& strings) { Work(strings); });

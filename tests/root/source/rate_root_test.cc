@@ -68,14 +68,14 @@ TEST_F(RateTest, SamplesComeAtTheRequestedRateWithTheirOwnPeriods) {
 
 TEST_F(RateTest, ARequestedSessionDoesNotChangeTheRateOfOtherThreads) {
   const auto spinner = [](const Puppet::Strings&) { Spin(3'600'000 * kMs); };
-  const Puppet asked_for(spinner);
+  const Puppet requested(spinner);
   const Puppet other(spinner);
   session::SessionSpec background = SpecOf(other);
   background.background = true;
   background.on_cpu_period_ns = background.off_cpu_period_ns = 20 * kMs;
-  session::SessionSpec requested = SpecOf(asked_for);
-  requested.on_cpu_period_ns = requested.off_cpu_period_ns = kMs;
-  const auto first = live_->Begin(requested);
+  session::SessionSpec requested_spec = SpecOf(requested);
+  requested_spec.on_cpu_period_ns = requested_spec.off_cpu_period_ns = kMs;
+  const auto first = live_->Begin(requested_spec);
   const auto second = live_->Begin(background);
   std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // so long is the session
   const Heard heard = live_->End(second);
@@ -93,7 +93,7 @@ TEST_F(RateTest, ARequestedSessionDoesNotChangeTheRateOfOtherThreads) {
   }
   for (const auto& stack : heard.Stacks(other.pid(), SampleOrigin::kOffCpu))
     EXPECT_EQ(stack.period_ns, 1u << 24) << "the nearest one";
-  const auto fine = heard_of_requested.Stacks(asked_for.pid(), SampleOrigin::kOnCpu);
+  const auto fine = heard_of_requested.Stacks(requested.pid(), SampleOrigin::kOnCpu);
   EXPECT_FALSE(fine.empty());
   for (const auto& stack : fine) {
     EXPECT_LE(stack.period_ns, kMs * 165 / 100);

@@ -241,9 +241,9 @@ TEST_F(SessionTest, StatusSaysHowItWorks) {
   const auto session = live_->Begin(SpecOf("all"));
   const session::SourceStatus status = live_->source().Status();
   (void)live_->End(session);
-  EXPECT_FALSE(status.hook.empty());
-  EXPECT_FALSE(status.split.empty());
-  EXPECT_FALSE(status.kernel_release.empty());
+  EXPECT_FALSE(status.levels.hook.empty());
+  EXPECT_FALSE(status.levels.split.empty());
+  EXPECT_FALSE(status.levels.kernel_release.empty());
   EXPECT_GT(status.online_cpus, 0u);
   EXPECT_GT(status.switches, 0u);
   EXPECT_GT(status.map_bytes, std::uint64_t{PROFD_RING_ON_CPU_BYTES + PROFD_RING_SCHED_BYTES});

@@ -29,7 +29,7 @@ using wire::SampleOrigin;
 using wire::StackEvent;
 
 constexpr std::uint64_t kMs = 1'000'000;
-constexpr uid_t kSomebody = 2;            // "bin" of Debian, which runs nothing else
+constexpr uid_t kOneUser = 2;             // "bin" of Debian, which runs nothing else
 constexpr std::uint64_t kEnough = 1'000;  // left out, until a storm is over
 
 // What a session has counted.
@@ -145,8 +145,8 @@ TEST_F(ShareTest, ShortThreadsBeyondItAreCountedAndThoseThatLastAreSeen) {
 
 TEST_F(ShareTest, AUserWhoStartsProcessesWithoutEndCostsNoOtherUser) {
   Puppet storm([](const Puppet::Strings& strings) {
-    if (::setresgid(kSomebody, kSomebody, kSomebody) != 0 ||
-        ::setresuid(kSomebody, kSomebody, kSomebody) != 0)
+    if (::setresgid(kOneUser, kOneUser, kOneUser) != 0 ||
+        ::setresuid(kOneUser, kOneUser, kOneUser) != 0)
       ::_exit(1);
     strings.Wait();
     std::uint64_t made = 0;
@@ -188,8 +188,8 @@ TEST_F(ShareTest, AUserWhoStartsProcessesWithoutEndCostsNoOtherUser) {
   for (const auto& fork : heard.All<ForkEvent>()) announced |= fork.header.process.pid == child;
   EXPECT_TRUE(announced);
   const auto beyond = live_->source().Status().beyond_share;
-  const passwd* known = ::getpwuid(kSomebody);
-  const std::string user = "user " + std::to_string(kSomebody) +
+  const passwd* known = ::getpwuid(kOneUser);
+  const std::string user = "user " + std::to_string(kOneUser) +
                            (known != nullptr ? " (" + std::string(known->pw_name) + ")" : "");
   const bool named = std::ranges::any_of(beyond, [&](const std::string& text) {
     return text.starts_with(user + ": starts processes too often");

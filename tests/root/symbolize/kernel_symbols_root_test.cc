@@ -198,8 +198,8 @@ TEST(KernelSymbols, HiddenFromUnprivilegedUsers) {
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
-    constexpr uid_t kNobody = 65534;
-    if (::setresuid(kNobody, kNobody, kNobody) != 0) ::_exit(3);
+    constexpr uid_t kOverflowId = 65534;
+    if (::setresuid(kOverflowId, kOverflowId, kOverflowId) != 0) ::_exit(3);
     if (AddressOf("schedule") != 0) ::_exit(2);
     const SystemClock clock;
     LiveKernelSymbols symbols{ProcFs(), clock};

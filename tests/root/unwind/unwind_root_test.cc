@@ -42,7 +42,7 @@ using Ending = std::function<void()>;
 constexpr std::size_t kMaxFrames = 600;
 
 // Reports the return addresses of the callers of this function's caller, root last.
-[[gnu::noinline]] void TellCallers(const Puppet::Strings& strings) {
+[[gnu::noinline]] void PrintCallers(const Puppet::Strings& strings) {
   std::array<void*, kMaxFrames> frames{};
   const int count = ::backtrace(frames.data(), kMaxFrames);
   std::vector<std::uint64_t> numbers{static_cast<std::uint64_t>(count - 2)};
@@ -56,7 +56,7 @@ constexpr std::size_t kMaxFrames = 600;
                                             const Ending& ending) {
   volatile int kept[7] = {depth, 1, 2, 3, 4, 5, 6};
   if (depth == 0) {
-    TellCallers(strings);
+    PrintCallers(strings);
     ending();
   } else {
     kept[1] = Descend(depth - 1, strings, ending);

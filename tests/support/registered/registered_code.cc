@@ -5,6 +5,8 @@
 #include <cstring>
 #include <span>
 
+#include "daemon/elf/file/elf_header.h"
+
 namespace profd::test {
 
 struct DebuggerDescriptor {
@@ -119,17 +121,9 @@ std::string MakeRegistered(const RegisteredPlan& plan) {
       object,
       {reinterpret_cast<const char*>(sections.data()), sections.size() * sizeof(Elf64_Shdr)});
 
-  Elf64_Ehdr header{};
-  std::memcpy(header.e_ident, ELFMAG, SELFMAG);
-  header.e_ident[EI_CLASS] = ELFCLASS64;
-  header.e_ident[EI_DATA] = ELFDATA2LSB;
-  header.e_ident[EI_VERSION] = EV_CURRENT;
-  header.e_type = plan.relocatable ? ET_REL : ET_EXEC;
-  header.e_machine = EM_X86_64;
-  header.e_version = EV_CURRENT;
-  header.e_ehsize = sizeof header;
+  Elf64_Ehdr header = elf::NewElfHeader(EM_X86_64);
+  if (plan.relocatable) header.e_type = ET_REL;
   header.e_shoff = sections_at;
-  header.e_shentsize = sizeof(Elf64_Shdr);
   header.e_shnum = kSections;
   header.e_shstrndx = kStrings;
   std::memcpy(object.data(), &header, sizeof header);

@@ -85,7 +85,7 @@ TEST_F(DumpBuilderTest, AThreadThatWaitsHasTheStackOfItsSnapshot) {
   EXPECT_EQ(dump.time_ns, 120u);
 }
 
-TEST_F(DumpBuilderTest, OneThatRunsHasTheSampleOfThisStretchOnly) {
+TEST_F(DumpBuilderTest, OneThatRunsHasTheSampleOfThisWindowOnly) {
   builder_.AddSample(Sample(11, 110, {1}));
   builder_.AddSample(Snapshot(11, 120, State::kOnCpu, 105));
   builder_.AddSample(Sample(12, 100, {2}));  // before it came to its CPU

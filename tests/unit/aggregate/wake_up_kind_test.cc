@@ -37,7 +37,7 @@ TEST(WakeUpKindTest, SpaceToWriteIsNothingForAReader) {
             WakeUpKind::kSpurious);
 }
 
-TEST(WakeUpKindTest, TellsInterruptsApart) {
+TEST(WakeUpKindTest, DistinguishesInterrupts) {
   EXPECT_EQ(WakeUpKindOf(Names{"hrtimer_wakeup", "__hrtimer_run_queues", "hrtimer_interrupt",
                                "asm_sysvec_apic_timer_interrupt"},
                          true),

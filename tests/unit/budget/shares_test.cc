@@ -64,7 +64,7 @@ TEST_F(SharesTest, MadeUpIdsCostABoundedAmount) {
   EXPECT_THAT(shares_.Beyond(), SizeIs(Shares::kMaxKept));
 }
 
-TEST_F(SharesTest, WithinTheShareNobodyIsNamed) {
+TEST_F(SharesTest, WithinTheShareNoProcessIsNamed) {
   EXPECT_EQ(Taken(1, 100), 100);
   EXPECT_THAT(shares_.Beyond(), IsEmpty());
 }

@@ -206,7 +206,7 @@ TEST(Registry, EachRuntimeHasItsOwnCode) {
   EXPECT_EQ(registry.RuntimesOf(kChild)[1].header.process, kChild);
 }
 
-TEST(Registry, TheFirstRuntimeBeginsAnew) {
+TEST(Registry, TheFirstRuntimeBeginsAgain) {
   Registry registry;
   auto second = Interpreter(kParent);
   second.runtime = 1;

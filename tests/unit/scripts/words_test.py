@@ -10,6 +10,7 @@ class Words(SmallTreeTest):
         self.write("tests/data/maps", "7f00-7f01 r-xp 0 08:01 5 /root/bin/x\n")
         self.write("b.cc", '// as was asked for: the user `nobody`, a foretold insight\n'
                            'const auto* user = ::getpwnam("nobody");\n')
+        self.write("c.cc", "int recommended_untold_size = 0;  // parts of names are whole words\nvoid AmendTheRule();\n")
         self.assert_passes("words")
 
     def test_retired_words_may_be_quoted_where_they_are_replaced(self):
@@ -30,7 +31,8 @@ class Words(SmallTreeTest):
                           ("// the frame at hand\n", "current"), ("// It goes by the path.\n", "use"),
                           ("// wholly theirs\n", "exclusively"), ("// likewise\n", "say it again"),
                           ("// out of sight\n", "visible"), ("// the hook ladder\n", "levels"),
-                          ("// the kernel side\n", "BPF side"), ("// the user side\n", "user space")):
+                          ("void TellCallers();\n", "in a name"), ("TEST(A, WhatIsAskedFor) {}\n", "in a name"),
+                          ("int asked_bytes = 0;\n", "in a name"), ("// the kernel side\n", "BPF side"), ("// the user side\n", "user space")):
             with self.subTest(text):
                 self.write("daemon/a.cc", "int a;\n" + text)
                 self.assert_finds("words", "daemon/a.cc:2", why)

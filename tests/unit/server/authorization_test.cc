@@ -43,7 +43,7 @@ class AuthorizationTest : public testing::Test {
       .kind = server::Caller::Kind::kCertificate, .name = "ops", .sees_all = true};
 };
 
-TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsWhollyTheirs) {
+TEST_F(AuthorizationTest, WhoSeesAllSeesAllAndOthersWhatIsExclusivelyTheirs) {
   EXPECT_TRUE(server::MaySee(root_, ExclusiveOwner()));
   EXPECT_TRUE(server::MaySee(remote_, ExclusiveOwner(5)));
   EXPECT_TRUE(server::MaySee(User(5), ExclusiveOwner(5)));

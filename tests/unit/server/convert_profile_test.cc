@@ -286,9 +286,9 @@ TEST(ProfileToProto, HasTheGilWhereThereIsPython) {
 
 TEST(StatusToProto, CarriesEverything) {
   pipeline::BackendStatus backend;
-  backend.source.kernel_release = "6.18";
-  backend.source.hook = "none (snapshots)";
-  backend.source.hook_reason = "no better one";
+  backend.source.levels.kernel_release = "6.18";
+  backend.source.levels.hook = "none (snapshots)";
+  backend.source.levels.hook_reason = "no better one";
   backend.source.online_cpus = 2;
   backend.source.switches = 3;
   backend.source.bpf_cost_ns = 4;

@@ -41,7 +41,7 @@ TEST(ToPlan, FillsInWhatIsNotSaid) {
   EXPECT_EQ(plan->progress_interval, std::chrono::milliseconds(250));
 }
 
-TEST(ToPlan, ABudgetThatNobodyNamedIsLargerAtFirst) {
+TEST(ToPlan, ABudgetThatNoClientNamedIsLargerAtFirst) {
   auto request = Request();
   auto plan = server::ToPlan(request, {.cpus = 16});
   EXPECT_DOUBLE_EQ(plan->spec.budget_cpus, 0.04);

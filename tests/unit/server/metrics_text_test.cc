@@ -27,7 +27,7 @@ server::Readings Example() {
   readings.resident_bytes = 4096;
   readings.progress_age_ns = 250'000'000;
   auto& backend = readings.backend;
-  backend.source.kernel_release = "6.1 \"odd\"";
+  backend.source.levels.kernel_release = "6.1 \"odd\"";
   backend.source.counters.assign(PROFD_COUNTER_MAX, 0);
   backend.source.counters[PROFD_COUNTER_ON_CPU_RING_FULL] = 7;
   backend.source.counters[PROFD_COUNTER_STACKS_NS] = 3'000'000'000;

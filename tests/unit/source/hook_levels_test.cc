@@ -14,14 +14,14 @@ std::vector<std::string> NamesOf(const HookLevels& ladder) {
   return names;
 }
 
-TEST(HookLadder, BestRungFirst) {
+TEST(HookLevels, BestLevelFirst) {
   const HookLevels ladder = MakeHookLevels(true, {"finish_task_switch.isra.0"}, {});
   EXPECT_THAT(NamesOf(ladder),
               ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)"));
   EXPECT_EQ(ladder.passed_over, "");
 }
 
-TEST(HookLadder, SaysWhyABetterRungIsMissing) {
+TEST(HookLevels, SaysWhyABetterLevelIsMissing) {
   const HookLevels second = MakeHookLevels(false, {"finish_task_switch"}, {});
   EXPECT_THAT(NamesOf(second), ElementsAre("kprobe finish_task_switch", "none (snapshots)"));
   EXPECT_EQ(second.passed_over, "sched_exit_tp: this kernel has none");
@@ -31,7 +31,7 @@ TEST(HookLadder, SaysWhyABetterRungIsMissing) {
             "sched_exit_tp: this kernel has none; kprobe: no function finish_task_switch");
 }
 
-TEST(HookLadder, ForcingLeavesOneRung) {
+TEST(HookLevels, ForcingLeavesOneLevel) {
   EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_FINISH_TASK)),
               ElementsAre("kprobe finish_task_switch"));
   EXPECT_THAT(NamesOf(MakeHookLevels(true, {"finish_task_switch"}, PROFD_HOOK_NONE)),
@@ -39,12 +39,12 @@ TEST(HookLadder, ForcingLeavesOneRung) {
   EXPECT_THAT(NamesOf(MakeHookLevels(false, {"x"}, PROFD_HOOK_SCHED_EXIT)), ElementsAre());
 }
 
-TEST(HookLadder, NamesWhatHasNoHook) {
+TEST(HookLevels, NamesWhatHasNoHook) {
   EXPECT_EQ(HookName(PROFD_HOOK_NONE), "none (snapshots)");
   EXPECT_EQ(HookName(PROFD_HOOK_NONE + 1), "unknown");
 }
 
-TEST(HookLadder, FindsTheFunctionAndItsClonesNotItsPieces) {
+TEST(HookLevels, FindsTheFunctionAndItsClonesNotItsPieces) {
   EXPECT_THAT(
       FinishTaskSymbols("ffffffff813a2270 t __pfx_finish_task_switch.isra.0\n"
                         "ffffffff813a2280 t finish_task_switch.isra.0\n"

@@ -53,7 +53,7 @@ TEST(ProcessReader, ReadsEverythingVerbatim) {
   EXPECT_EQ(blobs[PROFD_BLOB_USER], "29\t30\t30\t30\nworkers");
 }
 
-TEST(ProcessReader, SaysWhetherAProcessIsWhollyItsUsers) {
+TEST(ProcessReader, SaysWhetherAProcessIsExclusivelyItsUsers) {
   const FakeProc fake;
   fake.AddProcess(12, kStartNs, "worker");
   // The files of a process that is not dumpable are root's, so those here get another owner.

@@ -37,7 +37,7 @@ TEST(StolenRatio, AShortTimeIsJoinedToTheNextOne) {
   EXPECT_EQ(ratio.Update(2 * kSecond, 7 * kSecond), kOne / 4) << "1 s of 5 s, all together";
 }
 
-TEST(StolenRatio, StaysWithinItsBoundsWhateverItIsTold) {
+TEST(StolenRatio, StaysWithinItsBoundsWhateverItReads) {
   StolenRatio ratio;
   ratio.Update(0, 0);
   EXPECT_EQ(ratio.Update(90 * kSecond, 10 * kSecond), StolenRatio::kMost) << "more than all";

@@ -77,7 +77,7 @@ TEST_F(FilterTest, ExecutablesByPathOrName) {
   EXPECT_FALSE(Matches(filter, process_));
 }
 
-TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsWhollyTheirs) {
+TEST_F(FilterTest, WhoDoesNotSeeAllSeesWhatIsExclusivelyTheirs) {
   Filter filter;
   filter.exclusive_owner = 114;
   EXPECT_FALSE(Matches(filter, process_));  // its owner is unknown

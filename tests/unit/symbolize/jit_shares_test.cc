@@ -161,7 +161,7 @@ TEST_F(JitSharesTest, LargeListsOfAUserDisplaceItsOwn) {
 }
 
 // A reader that never answers costs the thread its patience each time.
-TEST(JitLateTest, AListThatDoesNotAnswerIsAskedForOnceASecond) {
+TEST(JitLateTest, AListThatDoesNotAnswerIsRequestedOnceASecond) {
   class CountingLate : public test::LateReaders {
    public:
     Result<std::string> Ask(const reader::ReaderRequest& request,

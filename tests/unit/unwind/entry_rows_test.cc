@@ -39,7 +39,7 @@ TEST(EntryRowsTest, AGapThatHoldsTheEntryEndsThere) {
   EXPECT_EQ(With(kEnd - 8, {{0, {}}}), "0 none; 4088 end; ");
 }
 
-TEST(EntryRowsTest, GoesOnInTheNextStretch) {
+TEST(EntryRowsTest, GoesOnInTheNextRange) {
   EXPECT_EQ(With(100, {{200, {}}, {400, Known()}}), "200 end; 356 none; 400 known; ");
 }
 

@@ -348,7 +348,7 @@ TEST_F(Service, NewFilesOfAProcessThatHasBeenThereAreFetchedAhead) {
   EXPECT_TRUE(kept.Find(id));
 }
 
-TEST_F(Service, OldFilesOfAProcessThatHasBeenThereAreFetchedWhenAskedFor) {
+TEST_F(Service, OldFilesOfAProcessThatHasBeenThereAreFetchedOnRequest) {
   constexpr std::uint64_t kDayNs = 86'400'000'000'000;
   test::ManualClock tomorrow;
   tomorrow.Set(kDayNs, SystemClock().RealtimeNs() + kDayNs);

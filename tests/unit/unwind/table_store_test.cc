@@ -103,7 +103,7 @@ TEST_F(Store, OneFileMayHaveSeveralKeys) {
   EXPECT_EQ(store_.counters().files.value(), 1u);
 }
 
-TEST_F(Store, EmptyStretchesTakeNoRoom) {
+TEST_F(Store, EmptyRangesTakeNoRoom) {
   Load(1, 0);
   const auto bytes = store_.counters().bytes.value();
   const std::vector<Row> nothing{{kChunkBytes, profd_unwind_rule{}}};
@@ -186,7 +186,7 @@ TEST_F(Store, MoreFilesThanTheListHolds) {
 }
 
 // A reader that looks up without rest never sees a rule of another file or another place.
-TEST_F(Store, ReadersSeeWholeStretchesOnly) {
+TEST_F(Store, ReadersSeeWholeRangesOnly) {
   std::atomic<bool> stop = false;
   std::atomic<std::uint64_t> found = 0;
   std::atomic<std::uint64_t> wrong = 0;

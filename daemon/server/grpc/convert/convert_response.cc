@@ -374,14 +374,14 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   proto.set_daemon_cpu_ns(daemon.cpu_ns);
   proto.set_memory_bytes(daemon.resident_bytes);
   const auto& source = backend.source;
-  proto.set_kernel(ValidUtf8(source.kernel_release));
-  proto.set_hook(ValidUtf8(source.hook));
-  proto.set_hook_reason(ValidUtf8(source.hook_reason));
-  proto.set_split(ValidUtf8(source.split));
-  proto.set_snapshot(ValidUtf8(source.snapshot));
+  proto.set_kernel(ValidUtf8(source.levels.kernel_release));
+  proto.set_hook(ValidUtf8(source.levels.hook));
+  proto.set_hook_reason(ValidUtf8(source.levels.hook_reason));
+  proto.set_split(ValidUtf8(source.levels.split));
+  proto.set_snapshot(ValidUtf8(source.levels.snapshot));
   proto.set_hooks_attached(source.hooks_attached);
-  proto.set_observers(ValidUtf8(source.observers));
-  proto.set_on_cpu_clock(ValidUtf8(source.on_cpu_clock));
+  proto.set_observers(ValidUtf8(source.levels.observers));
+  proto.set_on_cpu_clock(ValidUtf8(source.levels.on_cpu_clock));
   proto.set_online_cpus(source.online_cpus);
   proto.set_switches(source.switches);
   proto.set_bpf_ns(source.bpf_cost_ns);
@@ -395,7 +395,7 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
     added.set_samples(session.progress.samples);
     added.set_client(ValidUtf8(session.client));
   }
-  for (const auto& name : source.missing_capabilities) {
+  for (const auto& name : source.levels.missing_capabilities) {
     auto& added = *proto.add_missing_capabilities();
     added.set_name(name);
     added.set_cost(source::CostOf(name));

@@ -32,7 +32,7 @@ TEST(DiffVerbTest, PathsAreComparedOnRequest) {
             "--on-whom=all: there is no such detail");
 }
 
-TEST(DiffVerbTest, DiffTakesStretchesOfTheHistory) {
+TEST(DiffVerbTest, DiffTakesRangesOfTheHistory) {
   constexpr std::uint64_t kHourNs = 3'600'000'000'000;
   const auto options =
       OptionsOf<DiffVerb>({"diff", "2h..1h", "1h..", "--comm", "redis*", "-p", "7"});
@@ -65,7 +65,7 @@ TEST(DiffVerbTest, WhatIsNoTwoTimesIsAFileOfADiff) {
   }
 }
 
-TEST(DiffVerbTest, ADiffRefusesAnEmptyStretchAndFiltersWithoutHistory) {
+TEST(DiffVerbTest, ADiffRefusesAnEmptyRangeAndFiltersWithoutHistory) {
   EXPECT_NE(Refused({"diff", "1h..2h", "1h.."}).message.find("1h..2h is empty"), std::string::npos);
   EXPECT_NE(Refused({"diff", "1h..1h", "a.json"}).message.find("is empty"), std::string::npos);
   EXPECT_NE(Refused({"diff", "2h..", "9999-01-01.."}).message.find("is empty"), std::string::npos);

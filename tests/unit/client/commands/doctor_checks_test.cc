@@ -52,7 +52,7 @@ TEST_F(DoctorChecksTest, AHostThatHasAllIsWell) {
   }
 }
 
-TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithWhatMendsIt) {
+TEST_F(DoctorChecksTest, EachThingThatIsMissingIsSaidWithItsFix) {
   Write("proc/sys/kernel/osrelease", "5.10.0-9-amd64\n");
   Write("proc/sys/net/core/bpf_jit_enable", "0\n");
   Write("proc/sys/kernel/perf_event_max_sample_rate", "50\n");

@@ -9,7 +9,7 @@
 namespace profd::client {
 namespace {
 
-TEST(DoctorViewTest, ALineACheckAndOneThatMends) {
+TEST(DoctorViewTest, ALineACheckAndOneThatFixes) {
   EXPECT_EQ(RenderFindings({{"BTF", Verdict::kOk, "is there", ""},
                             {"kernel", Verdict::kFail, "too old", "a newer one"}},
                            80, Palette()),
