@@ -200,9 +200,9 @@ class Reading {
 
   void TakeRank(const toml::node& node, OperatorRule& rule) {
     const auto* rank = node.as_integer();
-    if (rank == nullptr || rank->get() < kBestRank || rank->get() > kWorkerRank)
+    if (rank == nullptr || rank->get() < kBestRank || rank->get() > kRegionRank)
       return problems_.Add(node, "rank must be a number from " + std::to_string(kBestRank) +
-                                     " to " + std::to_string(kWorkerRank));
+                                     " to " + std::to_string(kRegionRank));
     rule.rank = static_cast<std::uint32_t>(rank->get());
   }
 

@@ -56,11 +56,12 @@ struct Rule : FramePattern {
 // The ranks of operators: the least one in a stack wins.
 inline constexpr std::uint32_t kBestRank = 1;    // what the dispatcher of a framework runs
 inline constexpr std::uint32_t kWorkerRank = 5;  // a worker of a parallel region, no more is known
+inline constexpr std::uint32_t kRegionRank = 6;  // the thread that leads one, no more is known
 
 // One [[operator]].
 struct OperatorRule : FramePattern {
   std::string name;                // a template for OperatorName
-  std::uint32_t rank = kBestRank;  // from kBestRank to kWorkerRank
+  std::uint32_t rank = kBestRank;  // from kBestRank to kRegionRank
   std::vector<std::string> deny;   // patterns of names that it must not give
   friend bool operator==(const OperatorRule&, const OperatorRule&) = default;
 };

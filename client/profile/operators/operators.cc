@@ -4,6 +4,7 @@
 #include <array>
 #include <map>
 
+#include "client/profile/operators/region_workers.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
@@ -11,8 +12,6 @@
 
 namespace profd::client {
 namespace {
-
-constexpr std::uint32_t kWorkerRank = 5;
 
 constexpr std::array<std::string_view, v1::Phase_ARRAYSIZE> kPhases{
     "", "data", "forward", "backward", "optimizer", "communication", "other"};
@@ -76,10 +75,10 @@ void Operators::NameOperators() {
         known.emplace(SafeName(op.name()), static_cast<std::uint32_t>(names_.size()));
     if (is_new) {
       names_.push_back(name->first);
-      worker_.push_back(true);
+      rank_.push_back(op.rank());
     }
     name_of_.push_back(name->second);
-    if (op.rank() < kWorkerRank) worker_[name->second] = false;
+    rank_[name->second] = std::min(rank_[name->second], op.rank());
   }
 }
 
@@ -95,6 +94,7 @@ void Operators::JudgeStacks() {
     };
     const bool better = frame.op() != 0 && (outer.op == 0 || rank(frame.op()) <= rank(outer.op));
     stack.op = better ? frame.op() : outer.op;
+    stack.region = outer.region || (frame.op() != 0 && rank(frame.op()) == kRegionRank);
     stack.phase = With(outer.phase, frame.phase());
     any_ = any_ || stack.op != 0 || stack.phase != v1::PHASE_NONE;
   }
@@ -119,6 +119,7 @@ std::string_view PhaseName(v1::Phase phase) {
 
 OperatorTable TableOf(const v1::Profile& profile, const Operators& operators) {
   const v1::Samples& samples = profile.samples();
+  const RegionWorkers workers(profile, operators);
   OperatorTable table;
   std::map<std::optional<std::uint32_t>, OperatorRow> rows;
   std::map<v1::Phase, PhaseRow> phases;
@@ -130,7 +131,12 @@ OperatorTable TableOf(const v1::Profile& profile, const Operators& operators) {
     if (!IsWork(profile, i)) continue;
     table.working_ns += samples.weight_ns(i);
     work_of_node[samples.node(i)] += samples.weight_ns(i);
-    if (op && !operators.IsWorker(*op)) table.named_ns += samples.weight_ns(i);
+    if (op && operators.IsNamed(*op)) table.named_ns += samples.weight_ns(i);
+    if (const auto master = workers.MasterOf(i)) {
+      const auto its = operators.OperatorOf(*master);
+      rows[its].workers_ns += samples.weight_ns(i);
+      if (its && operators.IsNamed(*its)) table.inferred_ns += samples.weight_ns(i);
+    }
     if (samples.node(i) == 0 || (samples.stack_flags(i) & kStackHasNoUserPart) != 0) continue;
     table.stacks += samples.count(i);
     if ((samples.stack_flags(i) & kStackReachesRoot) == 0)
@@ -157,8 +163,11 @@ OperatorTable TableOf(const v1::Profile& profile, const Operators& operators) {
 
 std::string CoverageText(const OperatorTable& table, const Operators& operators) {
   if (operators.empty()) return "no operators in this file";
-  return "operators named for " + Percent(table.named_ns, table.working_ns) + " of working time; " +
-         Percent(table.incomplete_stacks, table.stacks) + " of stacks incomplete";
+  std::string text =
+      "operators named for " + Percent(table.named_ns, table.working_ns) + " of working time";
+  if (table.inferred_ns != 0)
+    text += ", with workers ~" + Percent(table.named_ns + table.inferred_ns, table.working_ns);
+  return text + "; " + Percent(table.incomplete_stacks, table.stacks) + " of stacks incomplete";
 }
 
 }  // namespace profd::client

@@ -14,8 +14,8 @@ namespace profd::client {
 
 // Job: judges each stack of a profile once. Of the operators of a stack the one with the best rank
 // counts, then the innermost; of its phases the outermost, and forward only if there is no other.
-// Immutable; any thread. It does not say for which operator a worker of a parallel region works:
-// samples of threads on different CPUs are of different instants.
+// Immutable; any thread. For which operator a worker of a parallel region works is inferred:
+// RegionWorkers.
 class Operators {
  public:
   // The profile must have passed CheckProfile and outlive this.
@@ -26,7 +26,9 @@ class Operators {
   // Of all operators, each once; safe to print.
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // It only says that a thread works for a parallel region: "(parallel worker)".
-  [[nodiscard]] bool IsWorker(std::uint32_t name) const { return worker_[name]; }
+  [[nodiscard]] bool IsWorker(std::uint32_t name) const { return rank_[name] == kWorkerRank; }
+  // It says which operator runs; else only that one may run.
+  [[nodiscard]] bool IsNamed(std::uint32_t name) const { return rank_[name] < kWorkerRank; }
 
   // Index into names(); none: no operator.
   [[nodiscard]] std::optional<std::uint32_t> OperatorOf(int sample) const {
@@ -38,12 +40,18 @@ class Operators {
   // The same of the stack whose leaf is `node`, as Samples.node.
   [[nodiscard]] std::optional<std::uint32_t> OperatorAt(std::uint32_t node) const;
   [[nodiscard]] v1::Phase PhaseAt(std::uint32_t node) const { return stacks_[node].phase; }
+  // The thread of that stack leads a parallel region.
+  [[nodiscard]] bool IsInRegion(std::uint32_t node) const { return stacks_[node].region; }
   // Of the frame of `node` by itself; none for node 0.
   [[nodiscard]] std::optional<std::uint32_t> OperatorOfFrame(std::uint32_t node) const;
 
  private:
+  // Ranks of rules.toml that name no operator.
+  static constexpr std::uint32_t kWorkerRank = 5;
+  static constexpr std::uint32_t kRegionRank = 6;
   struct Stack {
     std::uint32_t op = 0;  // as Frame.op
+    bool region = false;
     v1::Phase phase = v1::PHASE_NONE;
   };
 
@@ -53,7 +61,7 @@ class Operators {
   const v1::Profile& profile_;
   bool any_ = false;
   std::vector<std::string> names_;
-  std::vector<bool> worker_;
+  std::vector<std::uint32_t> rank_;     // by name, the best one
   std::vector<std::uint32_t> name_of_;  // by index into Profile.operators
   std::vector<Stack> stacks_;           // by node
 };
@@ -74,6 +82,7 @@ struct OperatorRow {
   std::optional<std::uint32_t> op;  // index into Operators.names(); none: all that has no operator
   OperatorTime self;                // that this operator has as the one that counts
   std::uint64_t total_working_ns = 0;  // also below it, however often it stands in a stack
+  std::uint64_t workers_ns = 0;        // work of others for it, inferred; it is in their rows, too
 };
 
 struct PhaseRow {
@@ -86,7 +95,8 @@ struct OperatorTable {
   std::vector<OperatorRow> rows;  // most work first
   std::vector<PhaseRow> phases;   // most work first
   std::uint64_t working_ns = 0;
-  std::uint64_t named_ns = 0;  // of it, with an operator that is no worker
+  std::uint64_t named_ns = 0;     // of it, with an operator
+  std::uint64_t inferred_ns = 0;  // and of workers for one
   // Of work, with a user part; and of these, those that do not reach their root.
   std::uint64_t stacks = 0;
   std::uint64_t incomplete_stacks = 0;
@@ -94,8 +104,8 @@ struct OperatorTable {
 
 [[nodiscard]] OperatorTable TableOf(const v1::Profile& profile, const Operators& operators);
 
-// "operators named for 91 % of working time; 2 % of stacks incomplete", or "no operators in this
-// file".
+// "operators named for 61 % of working time, with workers ~91 %; 2 % of stacks incomplete", or "no
+// operators in this file".
 [[nodiscard]] std::string CoverageText(const OperatorTable& table, const Operators& operators);
 
 }  // namespace profd::client

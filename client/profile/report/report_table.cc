@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "client/profile/operators/region_workers.h"
 #include "client/profile/report/frame_places.h"
 #include "client/profile/report/report_axis.h"
 #include "client/profile/report/shown_stacks.h"
@@ -116,6 +117,22 @@ void AddStacks(const v1::Profile& profile, const ShownStacks& stacks, ReportAxis
   AddTotals(stacks, times, axis, rows);
 }
 
+// By operator or phase: moves the work of workers to the row of the thread that they work for.
+// Whether there is any.
+bool AddWorkers(const v1::Profile& profile, ReportAxis& axis, Rows& rows) {
+  const Operators operators(profile);
+  const RegionWorkers workers(profile, operators);
+  if (workers.empty()) return false;
+  const v1::Samples& samples = profile.samples();
+  for (int i = 0; i < samples.weight_ns_size(); ++i) {
+    if (PartOf(profile, i) != TimePart::kWorking) continue;
+    const std::uint64_t ns = samples.weight_ns(i);
+    rows.Of(axis.Of(workers.MasterOf(i).value_or(i))).with_workers +=
+        {ns, samples.count(i), samples.exact(i) ? ns : 0};
+  }
+  return true;
+}
+
 using Measure = std::function<std::uint64_t(const ReportRow& row)>;
 
 Measure MeasureOf(const ReportKey& key, std::string_view column) {
@@ -125,6 +142,8 @@ Measure MeasureOf(const ReportKey& key, std::string_view column) {
     return [](const ReportRow& row) {
       return row.self[TimePart::kWorking].ns + row.self[TimePart::kSpinning].ns;
     };
+  if (column == "with-workers" && key.by_operators)
+    return [](const ReportRow& row) { return row.with_workers.ns; };
   if (column == "name") return [](const ReportRow&) { return std::uint64_t{0}; };
   if (frames && column == "total") return [](const ReportRow& row) { return row.total.all().ns; };
   if (column == (frames ? "self" : "time"))
@@ -156,13 +175,15 @@ ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const Tabl
   const ShownStacks stacks(profile, options.kernel);
   ReportAxis axis(key, {profile, options.style}, stacks);
   Rows rows;
+  bool infers = false;
   if (key.OfFrames()) {
     AddStacks(profile, stacks, axis, rows);
   } else {
     for (int i = 0; i < profile.samples().weight_ns_size(); ++i)
       rows.Of(axis.Of(i)).self.Add(profile, i);
+    infers = key.by_operators && AddWorkers(profile, axis, rows);
   }
-  ReportTable table{&key, std::move(rows).Take(axis, profile), {}};
+  ReportTable table{&key, std::move(rows).Take(axis, profile), {}, infers};
   for (ReportRow& row : table.rows) {
     table.all += row.self;
     if (!key.OfFrames()) row.total = row.self;
@@ -178,6 +199,7 @@ std::vector<std::string> SortColumns(const ReportKey& key) {
     columns = {"time"};
   columns.emplace_back("running");
   for (std::size_t i = 0; i < kParts; ++i) columns.emplace_back(PartName(static_cast<TimePart>(i)));
+  if (key.by_operators) columns.emplace_back("with-workers");
   columns.insert(columns.end(), {"samples", "name"});
   return columns;
 }

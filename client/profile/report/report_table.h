@@ -19,12 +19,16 @@ struct ReportRow {
   // Of a key of frames: of samples whose innermost frame has the value. Rows add up to all time.
   ReportTime self;
   ReportTime total;  // and of those that have it anywhere, each once; of other keys the same
+  // Where ReportTable.infers: its work, with that of workers of parallel regions where it is
+  // inferred that they work for it, and not where they have it themselves. Adds up to all work.
+  SampledTime with_workers;
 };
 
 struct ReportTable {
   const ReportKey* key = nullptr;
   std::vector<ReportRow> rows;
   ReportTime all;
+  bool infers = false;  // by operator or phase: for some workers it is known what they work for
 };
 
 struct TableOptions {
@@ -37,7 +41,7 @@ struct TableOptions {
                                   const TableOptions& options);
 
 // What rows may be sorted by: "self", "total" (of keys of frames), "time" (of the others), the
-// parts, "running" for working and spinning, "samples", "name".
+// parts, "running" for working and spinning, "with-workers", "samples", "name".
 [[nodiscard]] std::vector<std::string> SortColumns(const ReportKey& key);
 // Most first, equal ones by total and by name; "" is the first of the columns. kInvalidArgument
 // names what there is.

@@ -11,7 +11,6 @@
 namespace profd::client {
 namespace {
 
-// Columns in their order.
 using nlohmann::ordered_json;
 
 std::string CsvText(const std::string& text) {
@@ -65,12 +64,14 @@ ReportSheet SheetOf(const ReportTable& table) {
   if (functions) sheet.columns.emplace_back("module");
   Append(sheet.columns, TimeColumns(frames ? "self_" : ""));
   if (frames) Append(sheet.columns, TimeColumns("total_"));
+  if (table.infers) sheet.columns.emplace_back("with_workers_ns");
   for (const ReportRow& row : table.rows) {
     auto& cells = sheet.rows.emplace_back();
     cells.emplace_back(row.name);
     if (functions) cells.emplace_back(row.module);
     AddTimeCells(row.self, cells);
     if (frames) AddTimeCells(row.total, cells);
+    if (table.infers) cells.emplace_back(row.with_workers.ns);
   }
   return sheet;
 }

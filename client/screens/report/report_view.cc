@@ -53,6 +53,12 @@ std::string ReportScale::Cell(const SampledTime& time) const {
   }
 }
 
+std::string ReportScale::Inferred(const SampledTime& time, const ReportTime& self) const {
+  const std::string cell = Cell(time);
+  const bool sampled = time.ns == self[TimePart::kWorking].ns;
+  return cell.empty() || sampled || cell.starts_with('~') ? cell : "~" + cell;
+}
+
 std::string ReportScale::Name() const {
   switch (unit) {
     case ReportUnit::kTime:
@@ -144,6 +150,8 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
                      frames ? Tone::kPlain : Tone::kStrong});
   for (std::size_t i = 0; i < parts.size(); ++i)
     columns.push_back({parts.name(i), Align::kRight, Shrink::kNever, parts.tone(i)});
+  if (table.infers)
+    columns.push_back({"with workers", Align::kRight, Shrink::kNever, Tone::kRunning});
   columns.push_back({"samples", Align::kRight});
   const bool modules = frames && options.width >= kWideEnough;
   if (modules) columns.push_back({"module", Align::kLeft, Shrink::kMiddle, Tone::kFaint});
@@ -155,6 +163,7 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
     if (frames) cells.push_back(rest ? "" : scale.Cell(row.total.all()));
     for (std::size_t i = 0; i < parts.size(); ++i)
       cells.push_back(of_total && rest ? "" : scale.Cell(parts.Of(states, i)));
+    if (table.infers) cells.push_back(scale.Inferred(row.with_workers, row.self));
     const std::uint64_t points = states.all().points;
     cells.push_back(points == 0 ? "" : FormatCount(points));
     if (modules) cells.push_back(row.module);
@@ -164,10 +173,12 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
   const std::size_t shown = RowsShown(question, options, table.rows.size());
   ReportRow rest;
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    if (i < shown)
+    if (i < shown) {
       add(table.rows[i], false);
-    else
-      rest.self += table.rows[i].self;
+      continue;
+    }
+    rest.self += table.rows[i].self;
+    rest.with_workers += table.rows[i].with_workers;
   }
   rest.name = MoreText(table.rows.size() - shown);
   if (shown < table.rows.size()) add(rest, true);

@@ -27,6 +27,8 @@ struct ReportScale {
   bool filtered = false;
 
   [[nodiscard]] std::string Cell(const SampledTime& time) const;
+  // The same of work with that of workers, which is inferred where it is not just that of the row.
+  [[nodiscard]] std::string Inferred(const SampledTime& time, const ReportTime& self) const;
   // "shares of all thread time".
   [[nodiscard]] std::string Name() const;
 };

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "client/profile/check_profile.h"
+#include "client/profile/operators/region_workers.h"
 #include "client/profile/profile_parts.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
@@ -23,7 +24,11 @@ class OperatorsTest : public ::testing::Test {
 
   void Add(const std::vector<std::string>& stack, const testing::SampleSpec& spec = {},
            std::uint32_t flags = kWhole) {
-    maker_.Add(thread_, stack, spec);
+    AddOf(thread_, stack, spec, flags);
+  }
+  void AddOf(std::uint32_t thread, const std::vector<std::string>& stack,
+             const testing::SampleSpec& spec = {}, std::uint32_t flags = kWhole) {
+    maker_.Add(thread, stack, spec);
     maker_.profile().mutable_samples()->set_stack_flags(
         maker_.profile().samples().stack_flags_size() - 1, flags);
   }
@@ -130,10 +135,96 @@ TEST_F(OperatorsTest, TheTableHasAllTimeByState) {
   EXPECT_EQ(table.rows[1].op, std::nullopt);
   EXPECT_EQ(table.rows[1].total_working_ns, 30 * kMs);
   EXPECT_TRUE(operators.IsWorker(table.rows[2].op.value()));
+  EXPECT_FALSE(operators.IsNamed(table.rows[2].op.value()));
+  EXPECT_EQ(table.inferred_ns, 0u) << "there is no region";
   EXPECT_EQ(table.working_ns, 100 * kMs);
   EXPECT_EQ(table.named_ns, 50 * kMs) << "a worker is no name";
   EXPECT_EQ(CoverageText(table, operators),
             "operators named for 50 % of working time; 0 % of stacks incomplete");
+}
+
+// Each sample of a thread lies 10 ms behind the one before.
+class RegionWorkersTest : public OperatorsTest {
+ protected:
+  RegionWorkersTest() { maker_.profile().set_on_cpu_period_ns(10 * kMs); }
+
+  // By sample of `thread`: the operator that its work is for; "": not known.
+  [[nodiscard]] static std::vector<std::string> NamesFor(const v1::Profile& profile,
+                                                         std::uint32_t thread) {
+    const Operators operators(profile);
+    const RegionWorkers workers(profile, operators);
+    std::vector<std::string> names;
+    for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
+      if (profile.samples().thread(i) != thread) continue;
+      const auto master = workers.MasterOf(i);
+      const auto op = master ? operators.OperatorOf(*master) : std::nullopt;
+      names.push_back(op ? operators.names()[*op] : "");
+    }
+    return names;
+  }
+  // `leads`: in a region.
+  void Lead(std::uint32_t thread, const std::string& op, bool leads = true) {
+    AddOf(thread, leads ? std::vector<std::string>{op, "6:(parallel region)", "f"}
+                        : std::vector<std::string>{op, "f"});
+  }
+  void Work(std::uint32_t thread) { AddOf(thread, {"5:(parallel worker)", "f"}); }
+};
+
+TEST_F(RegionWorkersTest, WorkIsForTheThreadThatLeadsARegionThen) {
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  for (const char* op : {"aten::mm", "aten::add", "aten::mm"}) Lead(thread_, op);
+  for (int i = 0; i < 3; ++i) Work(worker);
+  const v1::Profile profile = Make();
+  EXPECT_THAT(NamesFor(profile, worker), ElementsAre("aten::mm", "aten::add", "aten::mm"));
+  const Operators operators(profile);
+  const OperatorTable table = TableOf(profile, operators);
+  EXPECT_EQ(operators.names()[table.rows[0].op.value()], "(parallel worker)");
+  EXPECT_EQ(table.rows[0].workers_ns, 0u);
+  EXPECT_EQ(operators.names()[table.rows[1].op.value()], "aten::mm");
+  EXPECT_EQ(table.rows[1].self.working_ns, 20 * kMs);
+  EXPECT_EQ(table.rows[1].workers_ns, 20 * kMs);
+  EXPECT_EQ(table.inferred_ns, 30 * kMs);
+  EXPECT_EQ(CoverageText(table, operators),
+            "operators named for 50 % of working time, with workers ~100 %; 0 % of stacks "
+            "incomplete");
+}
+
+TEST_F(RegionWorkersTest, WhereNoThreadOrMoreThanOneLeadsItIsNotKnown) {
+  const std::uint32_t other = maker_.AddThread(2, "other");
+  const std::uint32_t worker = maker_.AddThread(3, "pool");
+  Lead(thread_, "aten::mm");
+  Lead(other, "aten::add", false);
+  Lead(thread_, "aten::mm");
+  Lead(other, "aten::add");
+  Lead(thread_, "aten::mm", false);
+  Lead(other, "aten::add", false);
+  for (int i = 0; i < 3; ++i) Work(worker);
+  EXPECT_THAT(NamesFor(Make(), worker), ElementsAre("aten::mm", "", ""));
+}
+
+TEST_F(RegionWorkersTest, ThreadsOfOtherProcessesDoNotCount) {
+  const std::uint32_t process = maker_.AddProcess(77, "other");
+  const std::uint32_t worker = maker_.AddThread(78, "pool", process);
+  Lead(thread_, "aten::mm");
+  Work(worker);
+  EXPECT_THAT(NamesFor(Make(), worker), ElementsAre(""));
+}
+
+TEST_F(RegionWorkersTest, ASampleFarAwaySaysNothing) {
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  Lead(thread_, "aten::mm");
+  for (int i = 0; i < 4; ++i) Work(worker);
+  EXPECT_THAT(NamesFor(Make(), worker), ElementsAre("aten::mm", "aten::mm", "aten::mm", ""))
+      << "two periods";
+}
+
+TEST_F(RegionWorkersTest, WorkersThatSpinOrWaitWorkForNoOperator) {
+  const auto spin = maker_.AddRule(v1::CLASS_SPIN, "wait");
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  for (int i = 0; i < 2; ++i) Lead(thread_, "aten::mm");
+  AddOf(worker, {"5:(parallel worker)", "wait"}, {.rule = spin});
+  AddOf(worker, {"5:(parallel worker)", "futex_[k]"}, testing::Blocked(v1::WAIT_LOCK, 10));
+  EXPECT_THAT(NamesFor(Make(), worker), ElementsAre("", ""));
 }
 
 TEST_F(OperatorsTest, PhasesAddUpToAllTime) {
