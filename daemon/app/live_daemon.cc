@@ -118,7 +118,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                                 {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
-  info.hook = (*source)->Status().hook;
+  info.hook = (*source)->Status().levels.hook;
   logger.info("kernel {}, hook {}", info.kernel_release, info.hook);
   std::unique_ptr<recording::RecordingWriter> writer;
   if (!options.record_file.empty()) {

@@ -27,7 +27,12 @@ class WakerTrace : public WhomTest, public ::testing::WithParamInterface<Traced>
     };
     const ExactWaits waits = exact.Of(thread.tid(), {thread.begin_ns(), thread.end_ns()}, name_of);
     const WhomView::Part whole = view.Whole();
-    const double samples = whole.weights.EffectiveSamples();
+    // Of a wait no more paths are looked at: daemon/aggregate/waits/wait_paths.h.
+    constexpr double kPathsOfWait = 64;
+    const double waits_seen = static_cast<double>(thread.clock().blocked_interruptible_count() +
+                                                  thread.clock().blocked_uninterruptible_count() +
+                                                  thread.clock().blocked_iowait_count());
+    const double samples = std::min(whole.weights.EffectiveSamples(), kPathsOfWait * waits_seen);
     const double unsure = waits.unsure_ns / waits.blocked_ns;
     auto parts = view.ByText();
     std::size_t steps = 1;

@@ -1,11 +1,13 @@
 // operators: a training loop whose functions have the names of a framework's, and which says at the
-// end how much CPU time each operator had in each phase.
+// end how much CPU time each operator had in each phase. Or a pool of one worker, which works for
+// regions of one operator and never beside the other one.
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cstdint>
 #include <string>
 
 #include "tests/testprogs/named_function.h"
+#include "tests/testprogs/raw_syscall.h"
 #include "tests/testprogs/spin.h"
 #include "tests/testprogs/thread_truth.h"
 
@@ -13,12 +15,27 @@ namespace {
 
 using profd::testprog::ThreadTruth;
 
+constexpr double kRegionMs = 30;  // of a leader and of its worker
+
 const profd::testprog::Counter* counter = nullptr;  // made before any thread
 thread_local ThreadTruth* own_truth = nullptr;      // of an operator that calls another one
 
 PROFD_INLINE void Spin(double ms) {
   profd::testprog::SpinUntil(counter->After(static_cast<std::int64_t>(ms * 1e6)));
 }
+
+// Hands one region after another to a worker.
+struct Pool {
+  profd::testprog::FutexGate begun;
+  profd::testprog::FutexGate ended;
+  std::uint32_t regions = 0;
+
+  void Lead(double ms) {
+    begun.Open();
+    Spin(ms);
+    ended.WaitBeyond(regions++);
+  }
+};
 
 }  // namespace
 
@@ -87,6 +104,15 @@ struct MapIterator {
 };
 }  // namespace tensorflow::data
 
+// A region that another thread works for, and which ends when that one is done.
+extern "C" PROFD_NAMED void GOMP_parallel(Pool& pool, double ms) { pool.Lead(ms); }
+
+namespace at::_ops {
+struct addmm {
+  PROFD_NAMED static void call(Pool& pool, double ms) { GOMP_parallel(pool, ms); }
+};
+}  // namespace at::_ops
+
 // A thread of a pool, which says by its frames only that it works.
 extern "C" PROFD_NAMED void gomp_thread_start(void (*work)(double), double ms) { work(ms); }
 
@@ -125,20 +151,46 @@ void WorkInParallel(ThreadTruth& truth, const std::atomic<bool>& done) {
   }
 }
 
+void LeadRegions(ThreadTruth& truth, Pool& pool, const std::atomic<bool>& done) {
+  while (!done) {
+    truth.Phase("- aten::addmm", [&] { at::_ops::addmm::call(pool, kRegionMs); });
+    truth.Phase("- aten::mul_", [] { at::_ops::mul__Tensor::call(kRegionMs); });
+  }
+  pool.begun.Open();
+}
+
+void WorkForRegions(ThreadTruth& truth, Pool& pool, const std::atomic<bool>& done) {
+  for (std::uint32_t region = 0;; ++region) {
+    pool.begun.WaitBeyond(region);
+    if (done) break;
+    truth.Phase("- (parallel worker)", [] { gomp_thread_start(user_code, kRegionMs); });
+    pool.ended.Open();
+  }
+  pool.ended.Open();
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   double seconds = 5;
   CLI::App app{"Operators and phases in named functions; prints how long each took as JSON"};
   app.add_option("--seconds", seconds, "how long to run")->capture_default_str();
+  bool regions = false;
+  app.add_flag("--regions", regions, "one thread leads regions that another one works for");
   CLI11_PARSE(app, argc, argv);
   const profd::testprog::Counter made;
   counter = &made;
   std::atomic<bool> done{false};
   profd::testprog::Report report("operators");
-  report.Start("trainer", [&](ThreadTruth& truth) { Train(truth, done); });
-  report.Start("autograd", [&](ThreadTruth& truth) { Differentiate(truth, done); });
-  report.Start("worker", [&](ThreadTruth& truth) { WorkInParallel(truth, done); });
+  Pool pool;
+  if (regions) {
+    report.Start("leader", [&](ThreadTruth& truth) { LeadRegions(truth, pool, done); });
+    report.Start("worker", [&](ThreadTruth& truth) { WorkForRegions(truth, pool, done); });
+  } else {
+    report.Start("trainer", [&](ThreadTruth& truth) { Train(truth, done); });
+    report.Start("autograd", [&](ThreadTruth& truth) { Differentiate(truth, done); });
+    report.Start("worker", [&](ThreadTruth& truth) { WorkInParallel(truth, done); });
+  }
   profd::testprog::RawSleep(static_cast<std::int64_t>(seconds * 1e9));
   done = true;
   report.Join();

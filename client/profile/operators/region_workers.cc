@@ -63,10 +63,18 @@ class Masters {
     const auto known = std::ranges::find(masters, thread, &Master::thread);
     return known != masters.end() ? *known : masters.emplace_back(Master{thread, {}});
   }
+  // A sample off the CPU stands for an interval that begins at its time.
+  [[nodiscard]] std::uint64_t LengthNs(int sample) const {
+    const v1::Samples& samples = profile_.samples();
+    return samples.state(sample) == v1::STATE_ON_CPU ? 0 : samples.raw_weight_ns(sample);
+  }
   [[nodiscard]] int Nearest(const Master& master, std::uint64_t time_ns) const {
     const auto time_of = [this](int sample) { return profile_.samples().time_ns(sample); };
     const auto distance = [&](int sample) {
-      return std::max(time_of(sample), time_ns) - std::min(time_of(sample), time_ns);
+      const std::uint64_t begin_ns = time_of(sample);
+      if (time_ns < begin_ns) return begin_ns - time_ns;
+      const std::uint64_t end_ns = begin_ns + LengthNs(sample);
+      return time_ns - std::min(time_ns, end_ns);
     };
     const auto after = std::ranges::lower_bound(master.samples, time_ns, {}, time_of);
     int nearest = -1;

@@ -11,10 +11,11 @@
 namespace profd::client {
 
 // A worker holds no frame of the operator that it works for. It works for the thread of its process
-// that is inside a parallel region at that time, if only one thread is: by the nearest sample of
-// each thread that is ever in one. Samples on different CPUs are of different instants, so where an
-// operator is shorter than the gap between samples, single answers are wrong, and sums are those of
-// the regions that ran about that time. Immutable; any thread.
+// that is inside a parallel region at that time, if only one thread is: by the sample of each
+// thread that is ever in one that is nearest, or that holds that time. Samples on different CPUs
+// are of different instants, so where an operator is shorter than the gap between samples, single
+// answers are wrong, and sums are those of the regions that ran about that time. Immutable; any
+// thread.
 class RegionWorkers {
  public:
   // More threads of one process in regions: no worker is followed.

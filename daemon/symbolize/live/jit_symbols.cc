@@ -182,23 +182,24 @@ void LiveJitSymbols::ReadRegistered(Process& process) {
 Result<JitSymbol> RecordingJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
   Result<JitSymbol> symbol = inner_.Find(pid, address);
   if (!symbol) return symbol;
-  Learnt& learnt = processes_[pid];
-  if (!learnt.seen.insert(symbol->begin).second) return symbol;
+  const Place place{pid, symbol->begin};
+  const std::size_t hash = std::hash<std::string_view>{}(symbol->name) ^ symbol->end;
+  const std::size_t* known = known_.Find(place);
+  if (known != nullptr && *known == hash) return symbol;
+  known_.Put(place, hash);
   std::ostringstream line;
   line << std::hex << symbol->begin << ' ' << symbol->end - symbol->begin << ' ' << symbol->name
        << '\n';
-  (symbol->registered ? learnt.unsent_registered : learnt.unsent) += line.str();
+  Unsent& unsent = unsent_[pid];
+  (symbol->registered ? unsent.registered : unsent.listed) += line.str();
   return symbol;
 }
 
 void RecordingJitSymbols::Flush() {
-  for (auto& [pid, learnt] : processes_) {
-    for (const auto& [kind, unsent] : {std::pair{kJitBlobKind, &learnt.unsent},
-                                       std::pair{kRegisteredBlobKind, &learnt.unsent_registered}}) {
-      if (unsent->empty()) continue;
-      sink_(kind, std::to_string(pid), *unsent);
-      unsent->clear();
-    }
+  for (const auto& [pid, unsent] : std::exchange(unsent_, {})) {
+    const std::string key = std::to_string(pid);
+    if (!unsent.listed.empty()) sink_(kJitBlobKind, key, unsent.listed);
+    if (!unsent.registered.empty()) sink_(kRegisteredBlobKind, key, unsent.registered);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -14,6 +13,8 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
+#include "daemon/base/keys.h"
+#include "daemon/base/lru_cache.h"
 #include "daemon/base/result.h"
 #include "daemon/budget/share/shares.h"
 #include "daemon/reader/reader_pool.h"
@@ -139,8 +140,11 @@ inline constexpr std::string_view kJitBlobKind = "jit";
 inline constexpr std::string_view kRegisteredBlobKind = "jit registered";
 
 // A decorator: Flush hands over the symbols found since the last time, as lines "begin size name".
+// A symbol is handed over once, and again when another one lies at its place, or when kMaxKnown
+// others were found since.
 class RecordingJitSymbols : public JitSymbols {
  public:
+  static constexpr std::size_t kMaxKnown = 262'144;
   using Sink = std::function<void(std::string_view, std::string_view, std::string_view)>;
   RecordingJitSymbols(JitSymbols& inner, Sink sink) : inner_(inner), sink_(std::move(sink)) {}
 
@@ -148,14 +152,24 @@ class RecordingJitSymbols : public JitSymbols {
   void Flush();
 
  private:
-  struct Learnt {
-    std::set<std::uint64_t> seen;
-    std::string unsent;
-    std::string unsent_registered;
+  struct Place {
+    std::uint32_t pid = 0;
+    std::uint64_t begin = 0;
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+  struct PlaceHash {
+    std::size_t operator()(const Place& place) const {
+      return MixBits(place.begin ^ MixBits(place.pid));
+    }
+  };
+  struct Unsent {
+    std::string listed;
+    std::string registered;
   };
   JitSymbols& inner_;
   const Sink sink_;
-  std::map<std::uint32_t, Learnt> processes_;
+  LruCache<Place, std::size_t, PlaceHash> known_{kMaxKnown};  // hash of what is there
+  std::map<std::uint32_t, Unsent> unsent_;                    // by pid
 };
 
 // From such lines. Of two at one place the later one stands.

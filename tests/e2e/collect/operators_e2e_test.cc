@@ -47,9 +47,14 @@ Truth TruthOf(const std::string& text) {
 
 class OperatorsTest : public ProfctlTest {
  protected:
-  void Collect(const std::string& name, std::string& out) const {
-    const auto outcome = Profctl({"collect", "-q", "--budget", "off", "-F", "997", "-o", File(name),
-                                  "--", TestProgram("operators"), "--seconds", "5"});
+  void Collect(const std::string& name, std::string& out,
+               const std::vector<std::string>& more = {}) const {
+    std::vector<std::string> arguments{
+        "collect",   "-q", "--budget", "off", "-F",
+        "997",       "-o", File(name), "--",  TestProgram("operators"),
+        "--seconds", "5"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const auto outcome = Profctl(std::move(arguments));
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     out = outcome.out;
   }
@@ -134,6 +139,32 @@ TEST_F(OperatorsTest, TheTableNamesMostOfTheWork) {
   EXPECT_EQ(sum, table.working_ns);
   EXPECT_LT(table.named_ns, table.working_ns - rows["(parallel worker)"].self.working_ns);
   EXPECT_GT(table.named_ns, table.working_ns / 2);
+}
+
+TEST_F(OperatorsTest, WorkOfAPoolIsForTheOperatorWhoseRegionItIs) {
+  std::string out;
+  ASSERT_NO_FATAL_FAILURE(Collect("x.json", out, {"--regions"}));
+  const v1::Profile profile = ReadProfile(File("x.json"));
+  const client::Operators operators(profile);
+  const client::OperatorTable table = client::TableOf(profile, operators);
+  std::map<std::string, client::OperatorRow> rows;
+  for (const client::OperatorRow& row : table.rows)
+    rows[row.op ? operators.names()[*row.op] : kNone] = row;
+  const auto of_workers = static_cast<double>(rows["(parallel worker)"].self.working_ns);
+  ASSERT_GT(of_workers, 0);
+  const double found = static_cast<double>(rows["aten::addmm"].workers_ns) / of_workers;
+  // A region and what follows last 30 ms. The leader's nearest sample may be of what follows where
+  // a sample lies less than two periods from a border of the region: of 30 ms, at 997 Hz, 4 ms.
+  constexpr double kBorders = 4.0 / 30;
+  EXPECT_GE(found, 1 - kBorders -
+                       accuracy::ShareBound(
+                           kBorders, static_cast<double>(rows["(parallel worker)"].self.samples)));
+  EXPECT_EQ(rows["aten::mul_"].workers_ns, 0u) << "it leads no region";
+  EXPECT_EQ(rows["(parallel worker)"].workers_ns, 0u);
+  RecordProperty("found", std::to_string(found));
+  const auto report = Profctl({"report", File("x.json"), "--by", "operator"});
+  EXPECT_EQ(report.exit_code, 0) << report.err;
+  EXPECT_NE(report.out.find("with workers"), std::string::npos) << report.out;
 }
 
 // Rules of the user's own are those of the daemon that the profile comes from.

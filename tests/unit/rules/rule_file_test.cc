@@ -135,9 +135,9 @@ TEST(RuleFile, ProblemsOfOperatorsHaveTheirLine) {
     EXPECT_EQ(Problem("[[operator]]\nfunction = '(?P<op>.)'\nname = '" + std::string(name) + "'"),
               "r.toml:3: name: a brace has no partner")
         << name;
-  for (const char* rank : {"0", "6", "-1", "'1'", "1.0"})
+  for (const char* rank : {"0", "7", "-1", "'1'", "1.0"})
     EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\nrank = " + std::string(rank)),
-              "r.toml:4: rank must be a number from 1 to 5")
+              "r.toml:4: rank must be a number from 1 to 6")
         << rank;
   EXPECT_EQ(Problem("[[operator]]\nfunction = 'f'\nname = 'a'\ndeny = 'b'"),
             "r.toml:4: deny must be a list of strings");

@@ -205,6 +205,16 @@ TEST_F(ShippedOperators, ThreadsOfPoolsSayOnlyThatTheyWork) {
     EXPECT_EQ(Of(name), "5 (parallel worker)") << name;
 }
 
+TEST_F(ShippedOperators, ThreadsThatLeadRegionsSayOnlyThat) {
+  for (const char* name :
+       {"GOMP_parallel", "GOMP_parallel_loop_dynamic", "__kmpc_fork_call", "__kmp_fork_call",
+        "Eigen::ThreadPoolDevice::parallelFor",
+        "onnxruntime::concurrency::ThreadPool::TryParallelFor",
+        "onnxruntime::concurrency::ThreadPoolTempl<onnxruntime::Env>::RunInParallel",
+        "tsl::thread::ThreadPool::ParallelFor"})
+    EXPECT_EQ(Of(name), "6 (parallel region)") << name;
+}
+
 TEST_F(ShippedOperators, OrdinaryProgramsHaveNone) {
   for (const char* name : {"main", "compute", "PyObject_Call", "start_thread",
                            "std::vector<int>::"

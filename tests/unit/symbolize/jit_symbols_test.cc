@@ -142,5 +142,23 @@ TEST_F(JitSymbolsTest, ARecordingAnswersTheSame) {
   EXPECT_FALSE(replay.AddBlob("x", ""));
 }
 
+TEST_F(JitSymbolsTest, ARecordingHasASymbolOnceAndOneThatTakesItsPlace) {
+  std::string recorded;
+  RecordingJitSymbols recording(
+      jit_, [&](std::string_view, std::string_view, std::string_view bytes) { recorded += bytes; });
+  Append("1000 10 f\n");
+  ASSERT_TRUE(recording.Find(70, 0x1004));
+  ASSERT_TRUE(recording.Find(70, 0x1008));
+  recording.Flush();
+  ASSERT_TRUE(recording.Find(70, 0x1004));
+  recording.Flush();
+  EXPECT_EQ(recorded, "1000 10 f\n");
+  Append("1000 10 g\n");
+  Wait();
+  ASSERT_TRUE(recording.Find(70, 0x1004));
+  recording.Flush();
+  EXPECT_EQ(recorded, "1000 10 f\n1000 10 g\n");
+}
+
 }  // namespace
 }  // namespace profd::symbolize

@@ -218,6 +218,14 @@ TEST_F(RegionWorkersTest, ASampleFarAwaySaysNothing) {
       << "two periods";
 }
 
+TEST_F(RegionWorkersTest, ALeaderThatWaitsIsInItsRegionAllTheTime) {
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  AddOf(thread_, {"aten::mm", "6:(parallel region)", "futex_[k]"},
+        testing::Blocked(v1::WAIT_LOCK, 60, 6));
+  for (int i = 0; i < 5; ++i) Work(worker);
+  EXPECT_THAT(NamesFor(Make(), worker), ::testing::Each("aten::mm"));
+}
+
 TEST_F(RegionWorkersTest, WorkersThatSpinOrWaitWorkForNoOperator) {
   const auto spin = maker_.AddRule(v1::CLASS_SPIN, "wait");
   const std::uint32_t worker = maker_.AddThread(2, "pool");
