@@ -30,6 +30,17 @@ ProfileProcess DescribeProcess(const ProcessKey& key, const process::ProcessInfo
   return process;
 }
 
+PathThread DescribePathThread(const ProfileThread& thread, const ProfileProcess& process) {
+  PathThread described{.key = thread.key,
+                       .process = process.key,
+                       .comm = thread.comm.empty() ? process.comm : thread.comm,
+                       .process_comm = process.comm,
+                       .shown_tid = thread.shown_tid,
+                       .shown_pid = process.shown_pid};
+  if (described.process_comm.empty()) described.process_comm = described.comm;
+  return described;
+}
+
 std::uint64_t WindowLength(const Profile& profile) {
   return profile.end_ns > profile.start_ns ? profile.end_ns - profile.start_ns : 0;
 }

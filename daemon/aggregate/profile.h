@@ -130,6 +130,9 @@ struct Profile {
 };
 using ProfileRef = std::shared_ptr<const Profile>;
 
+// A thread or group of the profile as paths name it.
+[[nodiscard]] PathThread DescribePathThread(const ProfileThread& thread,
+                                            const ProfileProcess& process);
 // The time that the profile covers, in ns; 0 if it ends before it starts.
 [[nodiscard]] std::uint64_t WindowLength(const Profile& profile);
 // The ns of one state of a clock, over all its kinds.

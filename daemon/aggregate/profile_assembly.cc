@@ -531,9 +531,10 @@ void ProfileAssembly::Renumber() {
   };
   for (auto& sample : profile_.samples) sample.node = number_node(sample.node);
   if (!paths_) return;
-  const auto describe = [this](const WaitLog::Thread& thread) {
-    return DescribePathThread(thread);
-  };
+  if ((mode_ & PROFD_SESSION_BACKGROUND) != 0)
+    for (std::size_t i = 0; i < row_of_.size(); ++i)
+      row_by_key_.emplace(sampled_.threads[i].key, row_of_[i]);
+  const auto describe = [this](const WaitLog::Thread& thread) { return DescribeOnPath(thread); };
   for (auto& sample : profile_.samples)
     sample.path = paths_->Number(sample.path, describe, number_node);
   WaitPaths::Parts parts = paths_->Take(row_of_, describe);
@@ -543,7 +544,11 @@ void ProfileAssembly::Renumber() {
   profile_.wake_ups = std::move(parts.wake_ups);
 }
 
-PathThread ProfileAssembly::DescribePathThread(const WaitLog::Thread& thread) const {
+PathThread ProfileAssembly::DescribeOnPath(const WaitLog::Thread& thread) const {
+  if (const auto row = row_by_key_.find(thread.key); row != row_by_key_.end()) {
+    const ProfileThread& described = profile_.threads[row->second];
+    return DescribePathThread(described, profile_.processes[described.process]);
+  }
   const auto info = input_.processes.find(thread.process);
   const ProfileProcess process =
       DescribeProcess(thread.process, info == input_.processes.end() ? nullptr : info->second.get(),

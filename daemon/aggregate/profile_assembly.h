@@ -122,8 +122,9 @@ class ProfileAssembly {
   // The same of these runs; none: the sample as it is. `points`: of the whole; null: it has none.
   void AddRuns(const ProfileSample& sample, std::span<const WaitPaths::Run> runs,
                const PointRun* points);
-  // What paths say of a thread, which may be outside the session.
-  [[nodiscard]] PathThread DescribePathThread(const WaitLog::Thread& thread) const;
+  // What paths say of a thread, which may be outside the session. Those of the history name the
+  // row of a thread, also where that is a group: the store keeps no other threads.
+  [[nodiscard]] PathThread DescribeOnPath(const WaitLog::Thread& thread) const;
   // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
   // Finds the build id of each program in the stacks of its process. It does not search by path
@@ -152,6 +153,8 @@ class ProfileAssembly {
   std::vector<bool> stateless_;              // by thread index: it has no Python thread state
   std::vector<process::Gil> unsampled_gil_;  // by thread index, once they are grouped
   SampledThreads sampled_;                   // once they are grouped
+  // Of the history, once they are grouped: index after grouping.
+  std::unordered_map<ThreadKey, std::uint32_t> row_by_key_;
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
 };
 

@@ -281,7 +281,8 @@ void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   const auto index = Update(event.header, [&](ThreadHistory& history) { history.OnClock(event); });
   if (waits_)
     waits_->OnClock(event.header.thread, event.header.process,
-                    {event.header.time_ns, event.number, event.end});
+                    {event.header.time_ns, event.number, event.end,
+                     event.state == PROFD_STATE_BLOCKED ? event.since_ns : 0});
   if (event.observation && index != kNoThread) observed_.OnClock(index, event, parts_);
 }
 
@@ -291,7 +292,7 @@ void ProfileBuilder::AddFork(const wire::ForkEvent& event) {
   if (event.header.time_ns < start_.epoch_ns) return;
   Update(event.header, [&](ThreadHistory& history) { history.OnFork(event); });
   if (waits_)
-    waits_->OnClock(event.header.thread, event.header.process, {event.header.time_ns, 0, false});
+    waits_->OnClock(event.header.thread, event.header.process, {event.header.time_ns, 0, false, 0});
 }
 
 void ProfileBuilder::AddExit(const wire::ExitEvent& event) {
@@ -359,6 +360,8 @@ void ProfileBuilder::TakeOpenWaits(const ProfileBuilder& before, const wire::Ses
     SamplePart part = *open[i];
     part.reported_before = true;
     StoreFrom(before, part, thread);
+    if (waits_ && before.waits_)
+      waits_->TakeOpen(*before.waits_, history.key(), part.begin_ns, parts_.back().node);
   }
 }
 
@@ -405,10 +408,13 @@ void ProfileBuilder::SetEffectivePeriods(const wire::PeriodsEvent& event) {
   effective_on_cpu_ns_ = event.on_cpu_period_ns;
   effective_background_on_cpu_ns_ = event.background_on_cpu_period_ns;
   point_seed_ = event.point_seed;
-  if (waits_ && point_seed_ != 0 && event.off_cpu_period_ns != 0)
-    waits_->SetLevel(event.header.time_ns, point_seed_,
-                     profd_level_not_below(event.off_cpu_period_ns));
   const bool background = (start_.mode & PROFD_SESSION_BACKGROUND) != 0;
+  // The history has threads of requested sessions, too, which are sampled at their points.
+  const std::uint64_t off_cpu_ns =
+      background ? std::max(event.off_cpu_period_ns, event.background_off_cpu_period_ns)
+                 : event.off_cpu_period_ns;
+  if (waits_ && point_seed_ != 0 && off_cpu_ns != 0)
+    waits_->SetLevel(event.header.time_ns, point_seed_, profd_level_not_below(off_cpu_ns));
   // A finer period is that of another session. This one subsamples down to its own, so for its
   // profile the requested period holds.
   const auto coarser = [this](std::uint32_t kind, std::uint64_t requested_ns, std::uint64_t ns) {

@@ -47,6 +47,7 @@ class Grouping {
     ChooseProcesses(processes, threads);
     for (std::size_t i = 0; i < processes.size(); ++i) AddProcess(i, std::move(processes[i]));
     ChooseThreads(threads);
+    const std::vector<ThreadKey> keys = KeysOf(threads);
     auto& thread_of = grouped_.thread_of;
     thread_of.reserve(threads.size());
     for (std::size_t i = 0; i < threads.size(); ++i)
@@ -54,6 +55,10 @@ class Grouping {
     std::erase_if(profile_.samples,
                   [&](const ProfileSample& sample) { return sample.thread >= thread_of.size(); });
     for (ProfileSample& sample : profile_.samples) sample.thread = thread_of[sample.thread];
+    std::erase_if(profile_.wake_ups,
+                  [&](const WakeUpCount& count) { return count.thread >= thread_of.size(); });
+    for (WakeUpCount& count : profile_.wake_ups) count.thread = thread_of[count.thread];
+    RenamePathThreads(keys);
     return std::move(grouped_);
   }
 
@@ -61,6 +66,28 @@ class Grouping {
   [[nodiscard]] bool IsShortLived(const ProfileThread& thread) const {
     if (thread.group_size != 0) return true;
     return may_join_ ? may_join_(thread) : thread.began && thread.exited;
+  }
+
+  // Of those that may be on paths.
+  [[nodiscard]] std::vector<ThreadKey> KeysOf(const std::vector<ProfileThread>& threads) const {
+    std::vector<ThreadKey> keys;
+    if (profile_.path_threads.empty()) return keys;
+    keys.reserve(threads.size());
+    for (const ProfileThread& thread : threads) keys.push_back(thread.key);
+    return keys;
+  }
+
+  // `keys`: of the threads before they were grouped.
+  void RenamePathThreads(const std::vector<ThreadKey>& keys) {
+    std::unordered_map<ThreadKey, std::uint32_t> row_of;
+    for (std::size_t i = 0; i < keys.size(); ++i) row_of.emplace(keys[i], grouped_.thread_of[i]);
+    for (PathThread& on_path : profile_.path_threads) {
+      const auto row = row_of.find(on_path.key);
+      if (row == row_of.end()) continue;
+      const ProfileThread& thread = profile_.threads[row->second];
+      if (thread.group_size == 0 || thread.process >= profile_.processes.size()) continue;
+      on_path = DescribePathThread(thread, profile_.processes[thread.process]);
+    }
   }
 
   void ChooseProcesses(const std::vector<ProfileProcess>& processes,

@@ -20,7 +20,8 @@ struct Grouped {
 // program, parent's name, unit, container, cgroup, owner and interpreter; of their threads one for
 // each name. Makes one thread of all that may join, within one process, and share their name. Two
 // are enough for a group; groups that the profile has already get more members. Clocks, lifetimes
-// and samples are kept: clocks and lifetimes as sums. What the members do not share is empty.
+// and samples are kept: clocks and lifetimes as sums. What the members do not share is empty. Paths
+// and wake-ups name the groups.
 // `may_join`: which threads; null: those that began and ended in the profile.
 using MayJoin = std::function<bool(const ProfileThread&)>;
 [[nodiscard]] Grouped GroupShortLived(Profile& profile, const MayJoin& may_join = nullptr);

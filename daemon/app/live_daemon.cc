@@ -50,7 +50,8 @@ history::HistoryRecorder::Options HistoryOptions(const config::Options& options,
   return {.frequency_hz = static_cast<std::uint32_t>(options.history_frequency_hz),
           .budget = options.history_budget_percent / 100,
           .window = options.history_window,
-          .observed = options.history_mode == "snapshot" && source.can_observe()};
+          .observed = options.history_mode == "snapshot" && source.can_observe(),
+          .wakers = options.history_wakers != "off"};
 }
 
 aggregate::MergeLimits QueryLimits(double share) {
@@ -62,7 +63,8 @@ aggregate::MergeLimits QueryLimits(double share) {
           .threads = part(most.threads),
           .frames = part(most.frames),
           .nodes = part(most.nodes),
-          .samples = part(most.samples)};
+          .samples = part(most.samples),
+          .paths = part(most.paths)};
 }
 
 // Null: the options say that no history is kept.

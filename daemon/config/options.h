@@ -35,7 +35,8 @@ struct Options {
   std::string history_directory;  // or "auto", "off"; see HistoryDirectory
   Bytes history_max_size{1ull << 30};
   std::chrono::nanoseconds history_max_age = std::chrono::hours(7 * 24);
-  std::string history_mode;  // "snapshot", "hooks"
+  std::string history_mode;    // "snapshot", "hooks"
+  std::string history_wakers;  // "auto": in hook mode; "on", "off"
   std::uint64_t history_frequency_hz = 19;
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);

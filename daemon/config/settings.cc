@@ -257,6 +257,13 @@ const std::vector<Setting>& Settings() {
        .help = "how the history sees waits: snapshot visits threads and costs nothing at a context "
                "switch; hooks measures every wait exactly",
        .choices = {"snapshot", "hooks"}},
+      {.key = "history.wakers",
+       .field = &Options::history_wakers,
+       .fallback = "auto",
+       .value = "NAME",
+       .help = "whether the history keeps on whom threads wait: auto does in hook mode, on needs "
+               "that mode, as snapshot mode does not see who ends a wait",
+       .choices = {"auto", "on", "off"}},
       {.key = "history.frequency",
        .field = &Options::history_frequency_hz,
        .fallback = "19",
@@ -350,6 +357,11 @@ std::string EnvironmentName(const Setting& setting) {
 }
 
 Result<void> CheckTogether(const Options& options) {
+  if (options.history_wakers == "on" && options.history_mode == "snapshot")
+    return Error{ErrorCode::kInvalidArgument,
+                 "history.wakers is on and history.mode is snapshot, which does not see who ends a "
+                 "wait",
+                 "set history.mode to hooks, or leave history.wakers out"};
   if (options.tls_listen.empty()) return {};
   for (const auto& [text, key] : {std::pair{&options.tls_certificate, "tls.certificate"},
                                   {&options.tls_key, "tls.key"},

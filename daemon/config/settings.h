@@ -43,7 +43,7 @@ struct Setting {
 [[nodiscard]] std::string FlagName(const Setting& setting);         // "--log-level"
 [[nodiscard]] std::string EnvironmentName(const Setting& setting);  // "PROFD_LOG_LEVEL"
 
-// Checks that settings which need each other are set together.
+// Checks that settings which need each other are set together, and none that exclude each other.
 [[nodiscard]] Result<void> CheckTogether(const Options& options);
 
 // A setting that SIGHUP found changed, as texts.

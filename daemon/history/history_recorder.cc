@@ -38,6 +38,7 @@ session::SessionSpec SpecOf(const HistoryRecorder::Options& options) {
   spec.budget_cpus = options.budget * budget::BudgetUnits(std::thread::hardware_concurrency());
   spec.background = true;
   spec.observed = options.observed;
+  spec.wakers = options.wakers && !options.observed;
   spec.on_cpu_period_ns = 1'000'000'000 / options.frequency_hz;
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.on_cpu_period_ns);
   return spec;

@@ -42,6 +42,7 @@ class HistoryRecorder : public History {
     double budget = 0.01;  // of one CPU for every 8 of the host, and at least of one; 0: no limit
     std::chrono::nanoseconds window = std::chrono::seconds(10);
     bool observed = false;  // in snapshot mode: no hook runs at context switches
+    bool wakers = false;    // who ends waits is captured; not in snapshot mode
   };
 
   // All must outlive this.

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <utility>
 #include <vector>
 
@@ -29,6 +30,7 @@ using grpc::StatusCode;
 using std::chrono::milliseconds;
 using testing::HasSubstr;
 using testing::MatchesRegex;
+using testing::Not;
 
 // No user of a host has it, as RpcFixture::kOwner.
 constexpr uid_t kMember = 4'200'200;
@@ -422,6 +424,43 @@ TEST_F(AccessTest, OfSharedStacksAUserSeesTheirOwnPart) {
   EXPECT_THAT(mine.profile.ShortDebugString(), HasSubstr("own.debug"));
   EXPECT_THAT(mine.profile.ShortDebugString(), testing::Not(HasSubstr("secret")));
   (*server)->Shutdown(std::chrono::seconds(1));
+}
+
+TEST_F(AccessTest, OnPathsAUserSeesNothingOfOthers) {
+  const KeptWindow paths({{100, kOwner, "own", 200},
+                          {200, 0, "secret"},
+                          {300, kMember, "secret2", 100},
+                          {101, kOwner, "", 100}});
+  server_->Shutdown(std::chrono::seconds(1));
+  server::ProfilerService service(manager_, pipeline_, status_, clock_, proc_, logger_, &paths);
+  auto server = server::Server::Start({address(), kGroupName, public_socket(), {}}, service, still_,
+                                      log_.logger());
+  ASSERT_TRUE(server) << server.error().message;
+  server_ = *std::move(server);
+  const auto mine = QueryOf(*As({kOwner}, public_socket()));
+  ASSERT_TRUE(mine.status.ok()) << mine.status.error_message();
+  std::map<std::uint32_t, const v1::PathNode*> ends;  // by tid
+  for (int i = 0; i < mine.profile.samples().path_size(); ++i)
+    if (const std::uint32_t path = mine.profile.samples().path(i); path != 0)
+      ends[mine.profile.threads(static_cast<int>(mine.profile.samples().thread(i))).tid()] =
+          &mine.profile.paths(static_cast<int>(path) - 1);
+  ASSERT_EQ(ends.size(), 2u);
+  EXPECT_EQ(ends[100]->kind(), v1::PATH_OTHER_USER);
+  EXPECT_EQ(ends[100]->thread(), 0u);
+  EXPECT_EQ(ends[100]->node(), 0u);
+  EXPECT_EQ(ends[101]->kind(), v1::PATH_RUNS);
+  ASSERT_EQ(mine.profile.path_threads_size(), 1);
+  EXPECT_EQ(mine.profile.path_threads(0).tid(), 100u);
+  ASSERT_EQ(mine.profile.wake_ups_size(), 1);
+  for (const auto& frame : mine.profile.frames())
+    EXPECT_THAT(frame.name(), Not(HasSubstr("secret")));
+  EXPECT_THAT(mine.profile.ShortDebugString(), Not(HasSubstr("secret")));
+
+  const auto all = QueryOf(*As({}, public_socket()));
+  ASSERT_TRUE(all.status.ok());
+  EXPECT_EQ(all.profile.path_threads_size(), 2);
+  EXPECT_EQ(all.profile.wake_ups_size(), 3);
+  for (const auto& path : all.profile.paths()) EXPECT_EQ(path.kind(), v1::PATH_RUNS);
 }
 
 TEST_F(AccessTest, WhatFailsInsideOfProfdIsNotForTheCaller) {

@@ -25,6 +25,8 @@ class KeptWindow : public history::History {
     std::uint32_t uid = 0;  // whose alone it is
     // A function of a module of its own that it has called from the shared one; "": none.
     std::string beyond{};
+    // It has also waited for this process of the window, which ran then; 0: for none.
+    std::uint32_t waits_for = 0;
   };
 
   explicit KeptWindow(const std::vector<Process>& processes) {
@@ -39,7 +41,9 @@ class KeptWindow : public history::History {
     frame.module = "[kernel]";
     frame.offset = kAddress;
     window.nodes = {{}, {.parent = 0, .frame = 0}};
-    for (const auto& [pid, uid, beyond] : processes) Add(pid, uid, beyond, window);
+    for (const Process& process : processes) Add(process.pid, process.uid, process.beyond, window);
+    for (const Process& process : processes)
+      if (process.waits_for != 0) AddWait(process.pid, process.waits_for, window);
     EXPECT_TRUE(store_.Put(window).ok());
   }
   [[nodiscard]] const store::ProfileStore& store() const override { return store_; }
@@ -83,6 +87,34 @@ class KeptWindow : public history::History {
       window.nodes.push_back(
           {.parent = 1, .frame = static_cast<std::uint32_t>(window.frames.size() - 1)});
     }
+    window.samples.push_back(sample);
+  }
+
+  static void AddWait(std::uint32_t pid, std::uint32_t waits_for, aggregate::Profile& window) {
+    window.wakers = true;
+    if (window.paths.empty()) window.paths.resize(1);
+    aggregate::ProfileSample sample;
+    sample.time_ns = window.start_ns;
+    sample.raw_weight_ns = sample.weight_ns = kNs;
+    sample.state = process::State::kBlocked;
+    sample.wait = process::WaitReason::kLock;
+    sample.node = 1;
+    aggregate::PathNode runs{.parent = 0, .kind = aggregate::PathKind::kRuns};
+    aggregate::WakeUpCount count;
+    count.wait = sample.wait;
+    count.waits = 1;
+    for (std::uint32_t i = 0; i < window.threads.size(); ++i) {
+      if (window.threads[i].key.tid == pid) sample.thread = count.thread = i;
+      if (window.threads[i].key.tid != waits_for) continue;
+      window.path_threads.push_back(
+          DescribePathThread(window.threads[i], window.processes[window.threads[i].process]));
+      count.waker = static_cast<std::uint32_t>(window.path_threads.size() - 1);
+      runs.thread = count.waker + 1;
+      runs.node = window.samples[i].node;
+    }
+    sample.path = static_cast<std::uint32_t>(window.paths.size());
+    window.paths.push_back(runs);
+    window.wake_ups.push_back(count);
     window.samples.push_back(sample);
   }
 

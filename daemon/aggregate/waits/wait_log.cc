@@ -44,6 +44,10 @@ std::optional<std::uint32_t> WaitLog::Find(const ThreadKey& thread) const {
 
 void WaitLog::OnClock(const ThreadKey& thread, const ProcessKey& process, const Reading& reading) {
   Thread& known = threads_[IndexOf(thread, process)];
+  // The thread does not wait any more, and no sample came: the wait had no sampling point here.
+  if (!known.waits.empty() && known.waits.back().is_open() &&
+      known.waits.back().begin_ns != reading.blocked_since_ns)
+    known.waits.pop_back();
   const bool member = !known.watched.empty() && known.watched.back().end_ns == kNever;
   if (!member && !reading.end) {
     known.watched.push_back({reading.time_ns, kNever});
@@ -112,6 +116,8 @@ void WaitLog::AddWait(const process::Sample& sample, StackId node) {
       sample.snapshot ? kNever
       : blocks        ? end_ns - std::min(sample.runnable_ns, end_ns - sample.begin_ns)
                       : sample.begin_ns;
+  // One that was taken over is this one, or is over and had no sampling point here.
+  if (!thread.waits.empty() && thread.waits.back().is_open()) thread.waits.pop_back();
   thread.waits.push_back({.begin_ns = sample.begin_ns,
                           .woken_ns = woken_ns,
                           .end_ns = end_ns,
@@ -120,6 +126,22 @@ void WaitLog::AddWait(const process::Sample& sample, StackId node) {
                           .node = node,
                           .reason = sample.wait,
                           .gil = sample.gil});
+}
+
+void WaitLog::TakeOpen(const WaitLog& before, const ThreadKey& thread, std::uint64_t begin_ns,
+                       StackId node) {
+  const auto known = before.Find(thread);
+  const LoggedWait* wait = known ? before.FindWait(*known, begin_ns) : nullptr;
+  if (wait == nullptr || !wait->is_open()) return;
+  Thread& taker = threads_[IndexOf(thread, before.threads_[*known].process)];
+  // Events of this session can have come before the end of the one before: then the wait is over.
+  if (!taker.waits.empty() || !MakeRoom(taker, begin_ns)) return;
+  if (wait->gil != process::Gil::kNone) taker.python = true;
+  LoggedWait taken = *wait;
+  taken.waker = kNoWaker;
+  taken.owner_word = 0;
+  taken.node = node;
+  taker.waits.push_back(taken);
 }
 
 void WaitLog::AddRun(const process::Sample& sample, StackId node) {

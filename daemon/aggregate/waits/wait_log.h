@@ -92,6 +92,7 @@ class WaitLog {
     std::uint64_t time_ns = 0;
     std::uint32_t number = 0;  // of its last sample, when the clock was read: somewhat later
     bool end = false;
+    std::uint64_t blocked_since_ns = 0;  // 0: it is not blocked
   };
   void OnClock(const ThreadKey& thread, const ProcessKey& process, const Reading& reading);
   // From `time_ns` on, intervals off the CPU are sampled at the points of this level.
@@ -99,6 +100,10 @@ class WaitLog {
   // A sample of a member, or of a thread that is followed, with its stack.
   void AddWait(const process::Sample& sample, StackId node);
   void AddRun(const process::Sample& sample, StackId node);
+  // A wait that had not ended when the session before this one did, with its stack here: it is not
+  // reported again while it lasts. Who holds its mutex was read then, and is not taken over.
+  void TakeOpen(const WaitLog& before, const ThreadKey& thread, std::uint64_t begin_ns,
+                StackId node);
   // `session`: bit of the session. With sample.wake_up.
   void AddWaker(const process::Sample& sample, StackId node, std::uint64_t session);
 

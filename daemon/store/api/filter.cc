@@ -6,6 +6,7 @@
 #include <string>
 
 #include "daemon/base/files.h"
+#include "daemon/store/api/path_access.h"
 
 namespace profd::store {
 namespace {
@@ -120,6 +121,15 @@ aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filte
     selected.samples.push_back(sample);
     selected.samples.back().thread = thread_of[sample.thread];
   }
+  selected.wakers = profile.wakers;
+  selected.paths = profile.paths;
+  selected.path_threads = profile.path_threads;
+  for (aggregate::WakeUpCount count : profile.wake_ups) {
+    if (count.thread >= thread_of.size() || thread_of[count.thread] == kNone) continue;
+    count.thread = thread_of[count.thread];
+    selected.wake_ups.push_back(count);
+  }
+  HidePathThreads(HiddenPathThreads(profile, filter), selected);
   return selected;
 }
 

@@ -38,7 +38,8 @@ struct Filter {
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileSample& sample);
 
 // The parts of the profile that match, with processes, threads and samples renumbered. Threads keep
-// their whole clocks, even if the filter wants samples of one state only. Nodes and frames stay
+// their whole clocks, even if the filter wants samples of one state only. Paths stay whole, but for
+// threads of others (path_access.h). Nodes and frames stay
 // empty, and samples keep the numbers of their nodes.
 [[nodiscard]] aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filter);
 

@@ -5,7 +5,7 @@
 #include <deque>
 #include <mutex>
 
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/store/api/profile_store.h"
 
 namespace profd::store {

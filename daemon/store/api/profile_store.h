@@ -41,12 +41,12 @@ class ProfileStore {
   // Keeps the profile of one window. After an error all earlier windows are still there.
   [[nodiscard]] virtual Result<void> Put(const aggregate::Profile& window) = 0;
 
-  // The parts of the windows in `range` that match `filter`, merged (aggregate/profile_merge.h) in
-  // the order of the puts. kNotFound: no window is in the range. If nothing matches, the profile is
-  // empty. Thread clocks are exact. Samples are those of the windows, except that samples of one
-  // thread, stack, state, wait reason, flags and GIL word within one window may be summed (weights
-  // and counts added, the time of the first). The size is bounded; `dropped` lists what was left
-  // out.
+  // The parts of the windows in `range` that match `filter`, merged
+  // (aggregate/merge/profile_merge.h) in the order of the puts. kNotFound: no window is in the
+  // range. If nothing matches, the profile is empty. Thread clocks are exact. Samples are those of
+  // the windows, except that samples of one thread, stack, state, wait reason, path, flags and GIL
+  // word within one window may be summed (weights and counts added, the time of the first). The
+  // size is bounded; `dropped` lists what was left out.
   [[nodiscard]] virtual Result<aggregate::Profile> Query(const TimeRange& range,
                                                          const Filter& filter) const = 0;
 

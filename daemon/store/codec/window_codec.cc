@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "daemon/aggregate/weights/weights.h"
 #include "daemon/store/codec/columns.h"
+#include "daemon/store/codec/path_codec.h"
 
 namespace profd::store {
 namespace {
@@ -184,7 +186,7 @@ class Encoder {
   Encoder(const aggregate::Profile& window, const WindowNumbers& numbers)
       : window_(window), numbers_(numbers) {}
 
-  Result<std::string> Encode(int level) {
+  Result<EncodedWindow> Encode(int level) {
     AddThreads();
     unsigned shift = kWeightShift;
     if (!AddSamples(shift)) {
@@ -203,7 +205,15 @@ class Encoder {
     head.Add(shift);
     head.Add(window_.start_ns);
     head.Add(window_.end_ns);
-    return PackColumns(columns_, level);
+    auto data = PackColumns(columns_, level);
+    if (!data) return data.error();
+    EncodedWindow encoded{.data = *std::move(data), .paths = std::nullopt};
+    if (!window_.wakers) return encoded;
+    auto paths =
+        EncodePaths(window_, {.position_of = position_of_, .blocked_paths = blocked_paths_}, level);
+    if (!paths) return paths.error();
+    encoded.paths = *std::move(paths);
+    return encoded;
   }
 
  private:
@@ -273,9 +283,12 @@ class Encoder {
     for (auto& sample : samples) sample.thread = position_of_[sample.thread];
     // Like samples become neighbours: their attributes repeat, and their nodes differ by little.
     std::sort(samples.begin(), samples.end(), [](const auto& a, const auto& b) {
-      return std::tuple(a.thread, a.state, PackAttributes(a), a.node, a.time_ns) <
-             std::tuple(b.thread, b.state, PackAttributes(b), b.node, b.time_ns);
+      return std::tuple(a.thread, a.state, PackAttributes(a), a.node, a.path, a.time_ns) <
+             std::tuple(b.thread, b.state, PackAttributes(b), b.node, b.path, b.time_ns);
     });
+    blocked_paths_.clear();
+    for (const auto& sample : samples)
+      if (sample.state == State::kBlocked) blocked_paths_.push_back(sample.path);
     bool good = true;
     VisitGroups(samples,
                 [&](std::span<ProfileSample> group) { good = good && AddGroup(group, shift); });
@@ -328,6 +341,7 @@ class Encoder {
   std::array<ColumnWriter, kColumns> columns_;
   std::vector<std::uint32_t> order_;        // position in the columns -> index into window_.threads
   std::vector<std::uint32_t> position_of_;  // and back
+  std::vector<std::uint32_t> blocked_paths_;  // of the blocked samples in the columns
   std::uint32_t last_thread_ = 0;
   std::uint64_t last_node_ = 0;
   std::vector<aggregate::WeightedSample> scratch_;
@@ -342,8 +356,10 @@ Error Corrupt(const char* message) { return Error{ErrorCode::kCorrupt, message, 
 // another program.
 class Decoder {
  public:
-  Decoder(const UnpackedColumns& columns, std::uint64_t start_ns, std::uint64_t end_ns)
-      : start_ns_(start_ns), end_ns_(end_ns) {
+  // `paths` null: the window has none.
+  Decoder(const UnpackedColumns& columns, PathDecoder* paths, std::uint64_t start_ns,
+          std::uint64_t end_ns)
+      : start_ns_(start_ns), end_ns_(end_ns), paths_(paths) {
     for (std::size_t i = 0; i < kColumns; ++i) columns_.push_back(columns[i]);
   }
 
@@ -361,10 +377,15 @@ class Decoder {
         samples_ > columns_[kTime].left())
       return Corrupt("a window says that it holds more than it does");
     if (!ReadThreads(wants)) return Corrupt("the threads of a window are damaged");
+    if (paths_ != nullptr && !paths_->Read(threads_))
+      return Corrupt("the paths of a window are damaged");
     if (!ReadSamples()) return Corrupt("the samples of a window are damaged");
     // A reader past its end returns zeros, so one check at the end finds every short column.
     for (const auto& column : columns_)
       if (!column.ok() || column.left() != 0) return Corrupt("a window's columns do not fit");
+    if (paths_ != nullptr && !paths_->IsAtEnd())
+      return Corrupt("the paths of a window do not fit its samples");
+    TakePaths();
     return std::move(window_);
   }
 
@@ -380,6 +401,7 @@ class Decoder {
       stored.process = static_cast<std::uint32_t>(process);
       if (!ReadThread(stored)) return false;
       clocks_.push_back(stored.thread.clock);
+      rows_.emplace_back(stored.number, stored.process);
       const bool wanted = wants(stored);
       index_of_.push_back(wanted ? static_cast<std::uint32_t>(window_.threads.size()) : kUnwanted);
       if (wanted) window_.threads.push_back(std::move(stored));
@@ -449,6 +471,11 @@ class Decoder {
         return false;
       if (!group_.empty() && (step != 0 || sample.state != group_[0].state) && !EndGroup())
         return false;
+      if (paths_ != nullptr && sample.state == State::kBlocked) {
+        const auto path = paths_->NextSample();
+        if (!path) return false;
+        sample.path = *path;
+      }
       sample.thread = static_cast<std::uint32_t>(thread);
       sample.node = static_cast<std::uint32_t>(node);
       ReadMeasures(sample);
@@ -468,6 +495,24 @@ class Decoder {
     sample.raw_weight_ns =
         AddSteps(ExpectedRaw(sample, state_ns, on_cpu_period_ns_, off_cpu_period_ns_),
                  columns_[kRaw].NextSigned(), shift_);
+  }
+
+  // From positions in the columns to what the store knows them by.
+  void TakePaths() {
+    if (paths_ == nullptr) return;
+    window_.wakers = true;
+    window_.paths = std::move(paths_->paths());
+    for (DecodedPathThread& thread : paths_->threads()) {
+      StoredPathThread& added = window_.path_threads.emplace_back();
+      added.is_row = thread.position.has_value();
+      if (added.is_row) std::tie(added.number, added.process) = rows_[*thread.position];
+      added.comm = std::move(thread.comm);
+      added.process_comm = std::move(thread.process_comm);
+    }
+    for (aggregate::WakeUpCount count : paths_->wake_ups()) {
+      count.thread = index_of_[count.thread];
+      if (count.thread != kUnwanted) window_.wake_ups.push_back(count);
+    }
   }
 
   // Called when all samples of one thread and state are decoded.
@@ -494,6 +539,7 @@ class Decoder {
 
   const std::uint64_t start_ns_;
   const std::uint64_t end_ns_;
+  PathDecoder* const paths_;
   std::vector<ColumnReader> columns_;
   std::uint64_t threads_ = 0;
   std::uint64_t samples_ = 0;
@@ -501,7 +547,8 @@ class Decoder {
   std::uint64_t off_cpu_period_ns_ = 0;
   unsigned shift_ = 0;
   StoredWindow window_;
-  std::vector<profd_clock> clocks_;      // of all threads, by position
+  std::vector<profd_clock> clocks_;                            // of all threads, by position
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> rows_;  // their numbers and processes
   std::vector<std::uint32_t> index_of_;  // position -> index into window_.threads
   std::vector<ProfileSample> group_;
   std::vector<aggregate::WeightedSample> scratch_;
@@ -509,16 +556,23 @@ class Decoder {
 
 }  // namespace
 
-Result<std::string> EncodeWindow(const aggregate::Profile& window, const WindowNumbers& numbers,
-                                 int level) {
+Result<EncodedWindow> EncodeWindow(const aggregate::Profile& window, const WindowNumbers& numbers,
+                                   int level) {
   return Encoder(window, numbers).Encode(level);
 }
 
-Result<StoredWindow> DecodeWindow(std::span<const std::byte> bytes, std::uint64_t start_ns,
+Result<StoredWindow> DecodeWindow(const EncodedBytes& bytes, std::uint64_t start_ns,
                                   std::uint64_t end_ns, const WantsThread& wants) {
-  const auto columns = UnpackedColumns::From(bytes, kColumns);
+  const auto columns = UnpackedColumns::From(bytes.data, kColumns);
   if (!columns) return columns.error();
-  return Decoder(*columns, start_ns, std::max(start_ns, end_ns)).Decode(wants);
+  std::optional<PathDecoder> paths;
+  if (bytes.paths) {
+    auto from = PathDecoder::From(*bytes.paths);
+    if (!from) return from.error();
+    paths.emplace(*std::move(from));
+  }
+  return Decoder(*columns, paths ? &*paths : nullptr, start_ns, std::max(start_ns, end_ns))
+      .Decode(wants);
 }
 
 }  // namespace profd::store

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/store/api/present_time.h"
@@ -27,7 +27,8 @@ struct SqliteOptions {
                                       .threads = 100'000,
                                       .frames = 200'000,
                                       .nodes = 500'000,
-                                      .samples = 400'000};
+                                      .samples = 400'000,
+                                      .paths = 100'000};
   const char* vfs = nullptr;  // name of SQLite's file layer; null: the system's
 };
 

@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "daemon/store/api/path_access.h"
 #include "daemon/store/codec/content_hash.h"
 
 namespace profd::store {
@@ -23,6 +24,8 @@ constexpr char kWindowsToCompact[] = PROFD_WINDOW "WHERE w.folded = 0 ORDER BY w
 constexpr char kWindowById[] = PROFD_WINDOW "WHERE w.id = ?";
 #undef PROFD_WINDOW
 constexpr char kPayload[] = "SELECT data FROM payload WHERE window = ?";
+constexpr char kHasPaths[] = "SELECT count(*) FROM sqlite_master WHERE name = 'path_payload'";
+constexpr char kPaths[] = "SELECT data FROM path_payload WHERE window = ?";
 constexpr char kCounters[] = "SELECT list, name, text, count FROM counter WHERE window = ?";
 constexpr char kPeriods[] =
     "SELECT time_ns, on_cpu_period_ns, off_cpu_period_ns FROM period WHERE window = ? "
@@ -193,20 +196,79 @@ const StoreReader::KnownThread* StoreReader::Thread(std::uint32_t id) {
   return &threads_.emplace(id, std::move(known)).first->second;
 }
 
-Result<StoredWindow> StoreReader::ReadPayload(const WindowRow& row, const WantsThread& wants) {
+Result<StoredWindow> StoreReader::ReadPayload(const WindowRow& row, WithPaths with_paths,
+                                              const WantsThread& wants) {
+  std::optional<std::string> paths;
+  if (with_paths == WithPaths::kYes) {
+    auto read = ReadPaths(row.id);
+    if (!read) return read.error();
+    paths = *std::move(read);
+  }
   const auto statement = database_.Get(kPayload);
   if (!statement) return statement.error();
   Statement& payload = (*statement)->With(row.id);
   const auto got = payload.Step();
   if (!got) return got.error();
   if (!*got) return Error{ErrorCode::kCorrupt, "a window has no payload", {}};
-  auto stored = DecodeWindow(payload.Bytes(0), row.head.start_ns, row.head.end_ns, wants);
+  EncodedBytes bytes{.data = payload.Bytes(0), .paths = std::nullopt};
+  if (paths) bytes.paths = std::as_bytes(std::span(*paths));
+  auto stored = DecodeWindow(bytes, row.head.start_ns, row.head.end_ns, wants);
   payload.Reset();
   return stored;
 }
 
+Result<std::optional<std::string>> StoreReader::ReadPaths(std::int64_t window) {
+  if (!has_paths_) {
+    // A damaged file may be of an older version.
+    const auto tables = database_.Pragma(kHasPaths);
+    if (!tables) return tables.error();
+    has_paths_ = *tables != 0;
+  }
+  if (!*has_paths_) return std::optional<std::string>();
+  const auto statement = database_.Get(kPaths);
+  if (!statement) return statement.error();
+  Statement& row = (*statement)->With(window);
+  const auto got = row.Step();
+  if (!got) return got.error();
+  if (!*got) return std::optional<std::string>();
+  const Blob data = row.Bytes(0);
+  std::optional<std::string> paths(std::in_place, reinterpret_cast<const char*>(data.data()),
+                                   data.size());
+  row.Reset();
+  return paths;
+}
+
+Result<void> StoreReader::AddPaths(StoredWindow& stored, Profile& profile) {
+  profile.wakers = stored.wakers;
+  profile.paths = std::move(stored.paths);
+  profile.wake_ups = std::move(stored.wake_ups);
+  profile.path_threads.resize(stored.path_threads.size());
+  // Most of a host's paths are of threads that this query does not want.
+  const std::vector<bool> used = UsedPathThreads(profile);
+  std::vector<bool> hidden(used.size(), false);
+  for (std::size_t i = 0; i < used.size(); ++i) {
+    if (!used[i]) continue;
+    const StoredPathThread& from = stored.path_threads[i];
+    aggregate::PathThread& thread = profile.path_threads[i];
+    if (!from.is_row) {
+      // Whose it was is not known.
+      hidden[i] = filter_.exclusive_owner.has_value();
+      thread = NamedPathThread(from.comm, from.process_comm);
+      continue;
+    }
+    const KnownProcess* process = Process(from.process);
+    const KnownThread* known = Thread(from.number);
+    if (process == nullptr || known == nullptr)
+      return Error{ErrorCode::kCorrupt, "the threads of a window's paths are damaged", {}};
+    hidden[i] = !MaySeeOnPaths(filter_, process->process);
+    thread = DescribePathThread(known->thread, process->process);
+  }
+  HidePathThreads(hidden, profile);
+  return {};
+}
+
 Result<void> StoreReader::AddNumbers(const WindowRow& row, Interner::Needed& needed) {
-  const auto stored = ReadPayload(row, [&](const StoredThread& thread) {
+  const auto stored = ReadPayload(row, WithPaths::kNo, [&](const StoredThread& thread) {
     needed.processes.insert(thread.process);
     needed.threads.insert(thread.number);
     return false;
@@ -223,7 +285,7 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
   // others, which is most of the work.
   bool whole = true;
   std::unordered_map<std::uint32_t, std::uint32_t> process_of;
-  auto stored = ReadPayload(row, [&](const StoredThread& thread) {
+  auto stored = ReadPayload(row, WithPaths::kYes, [&](const StoredThread& thread) {
     const KnownProcess* process = Process(thread.process);
     whole = whole && process != nullptr;
     if (process == nullptr || !process->wanted) return false;
@@ -253,6 +315,7 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
   }
   std::copy_if(stored->samples.begin(), stored->samples.end(), std::back_inserter(profile.samples),
                [&](const auto& sample) { return Matches(filter_, sample); });
+  PROFD_TRY(AddPaths(*stored, profile));
   return profile;
 }
 

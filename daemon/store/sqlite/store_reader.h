@@ -5,11 +5,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/aggregate/profile.h"
-#include "daemon/aggregate/profile_merge.h"
 #include "daemon/base/result.h"
 #include "daemon/store/api/filter.h"
 #include "daemon/store/api/profile_store.h"
@@ -63,7 +64,14 @@ class StoreReader {
   };
 
   Result<std::vector<WindowRow>> ReadRows(Statement& statement);
-  Result<StoredWindow> ReadPayload(const WindowRow& row, const WantsThread& wants);
+  enum class WithPaths : std::uint8_t { kNo, kYes };
+
+  Result<StoredWindow> ReadPayload(const WindowRow& row, WithPaths with_paths,
+                                   const WantsThread& wants);
+  // Nothing: the window has none.
+  Result<std::optional<std::string>> ReadPaths(std::int64_t window);
+  // `profile` has the threads and samples that the filter wants.
+  Result<void> AddPaths(StoredWindow& stored, aggregate::Profile& profile);
   Result<void> ReadCounters(WindowRow& row);
   Result<void> ReadPeriods(WindowRow& row);
   const KnownProcess* Process(std::uint32_t id);
@@ -76,6 +84,7 @@ class StoreReader {
   std::unordered_map<std::uint32_t, KnownProcess> processes_;
   std::unordered_map<std::uint32_t, KnownThread> threads_;
   std::unordered_map<std::int64_t, std::pair<std::string, symbolize::ModuleInfoRef>> modules_;
+  std::optional<bool> has_paths_;  // the file has the table; nothing: not looked at yet
   std::uint64_t unreadable_ = 0;
 };
 

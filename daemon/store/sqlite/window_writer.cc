@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/store/codec/window_codec.h"
 #include "daemon/store/sqlite/schema.h"
@@ -21,6 +21,7 @@ constexpr char kAddWindow[] =
     "start_ns, end_ns, on_cpu, off_cpu, on_cpu_period_ns, off_cpu_period_ns, threads, samples, "
     "daemon_cpu_ns, bpf_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddPayload[] = "INSERT INTO payload(window, data) VALUES(?, ?)";
+constexpr char kAddPaths[] = "INSERT INTO path_payload(window, data) VALUES(?, ?)";
 constexpr char kAddCounter[] =
     "INSERT INTO counter(window, list, name, text, count) VALUES(?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count";
@@ -47,6 +48,7 @@ constexpr char kExpired[] =
     "SELECT id FROM window WHERE start_unix_ns < ? AND max(end_unix_ns, put_unix_ns) < ? LIMIT 64";
 constexpr char kDropWindow[] = "DELETE FROM window WHERE id = ?";
 constexpr char kDropPayload[] = "DELETE FROM payload WHERE window = ?";
+constexpr char kDropPaths[] = "DELETE FROM path_payload WHERE window = ?";
 constexpr char kDropCounters[] = "DELETE FROM counter WHERE window = ?";
 constexpr char kDropPeriods[] = "DELETE FROM period WHERE window = ?";
 constexpr char kDropProcessTimes[] = "DELETE FROM process_time WHERE window = ?";
@@ -84,7 +86,7 @@ constexpr std::uint64_t kCompactGapNs = 1'000'000'000;
 // The profile builder has bounded each window already; the store drops nothing.
 aggregate::MergeLimits Unlimited() {
   constexpr std::size_t kMany = UINT32_MAX / 4;
-  return {kMany, kMany, kMany, kMany, kMany};
+  return {kMany, kMany, kMany, kMany, kMany, kMany};
 }
 
 template <typename Parts>
@@ -146,8 +148,8 @@ Result<void> WindowWriter::PutAgain(const Profile& window, const WindowRow& row)
   return Insert(*interned, row.id, row.compacted, generation_, row.end_unix_ns, row.put_unix_ns);
 }
 
-// Interns frames and stacks. The result has the store's numbers in its samples, equal samples
-// summed, and no frames or nodes.
+// Interns frames and stacks. The result has the store's numbers in its samples and paths, equal
+// samples summed, and no frames or nodes.
 Result<Profile> WindowWriter::InternStacks(const Profile& window) {
   std::vector<std::uint32_t> frame_of;
   for (const auto& frame : window.frames) {
@@ -186,8 +188,8 @@ Result<void> WindowWriter::Insert(const Profile& window, std::int64_t id, bool c
     if (!number) return number.error();
     numbers.thread_of.push_back(*number);
   }
-  const auto data = EncodeWindow(window, numbers, compacted ? kCompactedLevel : kPutLevel);
-  if (!data) return data.error();
+  const auto encoded = EncodeWindow(window, numbers, compacted ? kCompactedLevel : kPutLevel);
+  if (!encoded) return encoded.error();
   const auto add = database_.Get(kAddWindow);
   if (!add) return add.error();
   // NULL makes SQLite choose the next id. Ids never repeat (AUTOINCREMENT), so their order is that
@@ -200,7 +202,9 @@ Result<void> WindowWriter::Insert(const Profile& window, std::int64_t id, bool c
                        window.samples.size(), window.cost.daemon_cpu_ns, window.cost.bpf_ns)
                 .Run());
   if (id == 0) id = database_.LastRow();
-  PROFD_TRY(Run(kAddPayload, id, Blob(std::as_bytes(std::span(*data)))));
+  PROFD_TRY(Run(kAddPayload, id, Blob(std::as_bytes(std::span(encoded->data)))));
+  if (encoded->paths)
+    PROFD_TRY(Run(kAddPaths, id, Blob(std::as_bytes(std::span(*encoded->paths)))));
   PROFD_TRY(InsertCounters(id, window));
   for (const auto& period : window.periods)
     PROFD_TRY(
@@ -335,6 +339,7 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group,
 Result<void> WindowWriter::Drop(std::int64_t id) {
   PROFD_TRY(Run(kDropWindow, id));
   PROFD_TRY(Run(kDropPayload, id));
+  PROFD_TRY(Run(kDropPaths, id));
   PROFD_TRY(Run(kDropCounters, id));
   PROFD_TRY(Run(kDropPeriods, id));
   return Run(kDropProcessTimes, id);

@@ -1,4 +1,4 @@
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -6,8 +6,9 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 
 namespace profd::aggregate {
 namespace {
@@ -207,6 +208,44 @@ TEST_F(ThreadGroupsTest, GroupsOfWindowsBecomeOne) {
   std::uint64_t weight_ns = 0;
   for (const auto& sample : profile_.samples) weight_ns += sample.weight_ns;
   EXPECT_EQ(weight_ns, profile_.threads[0].clock.on_cpu_ns);
+}
+
+TEST_F(ThreadGroupsTest, PathsAndWakeUpsNameTheGroups) {
+  AddProcess("server", false);
+  const ThreadKey server = AddThread("server", 10 * kSecond, true, false).key;
+  const ProcessKey lasting = profile_.processes[0].key;
+  std::vector<ThreadKey> keys;
+  std::vector<ProcessKey> processes;
+  for (int i = 0; i < 2; ++i) {
+    AddProgram("cc1", kMs);
+    keys.push_back(profile_.threads.back().key);
+    processes.push_back(profile_.processes.back().key);
+  }
+  for (int i = 0; i < 2; ++i)
+    profile_.path_threads.push_back(
+        {.key = keys[i], .process = processes[i], .comm = "cc1", .process_comm = "cc1"});
+  profile_.path_threads.push_back(
+      {.key = server, .process = lasting, .comm = "server", .process_comm = "server"});
+  profile_.path_threads.push_back(
+      {.key = {77, 7}, .process = {77, 7}, .comm = "gone", .process_comm = "gone"});
+  for (std::uint32_t thread = 0; thread < 3; ++thread)
+    profile_.wake_ups.push_back({.thread = thread, .waker = 2, .waits = 1 + thread});
+  profile_.wake_ups.push_back({.thread = 99, .waker = 2, .waits = 9});
+  (void)GroupShortLived(profile_);
+  ASSERT_EQ(profile_.threads.size(), 2u);
+  const ProfileThread& group = profile_.threads[1];
+  for (const int i : {0, 1}) {
+    EXPECT_EQ(profile_.path_threads[i].key, group.key);
+    EXPECT_EQ(profile_.path_threads[i].process, profile_.processes[group.process].key);
+    EXPECT_EQ(profile_.path_threads[i].comm, "cc1");
+    EXPECT_EQ(profile_.path_threads[i].shown_tid, 0u);
+  }
+  EXPECT_EQ(profile_.path_threads[2].key, server);
+  EXPECT_EQ(profile_.path_threads[3].comm, "gone");
+  ASSERT_EQ(profile_.wake_ups.size(), 3u);
+  EXPECT_EQ(profile_.wake_ups[0].thread, 0u);
+  EXPECT_EQ(profile_.wake_ups[1].thread, 1u);
+  EXPECT_EQ(profile_.wake_ups[2].thread, 1u);
 }
 
 TEST_F(ThreadGroupsTest, WhatPointsNowhereIsHarmless) {

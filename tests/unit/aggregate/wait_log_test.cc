@@ -158,5 +158,65 @@ TEST_F(WaitLogTest, WhatExceedsItsRoomIsLost) {
   EXPECT_EQ(log.StateOf(*log.Find(kWorker), 45 * kMs, 50 * kMs).state, StateAt::kLost);
 }
 
+// The log of the window before has a wait of the worker that has not ended.
+class NextWaitLog : public WaitLogTest {
+ protected:
+  static constexpr StackId kHere = 9;
+
+  NextWaitLog() {
+    process::Sample open = Wait(kWorker, 1, 20, 0);
+    open.snapshot = true;
+    open.gil = process::Gil::kHeld;
+    before_.OnClock(kWorker, kProcess, {.time_ns = 0, .number = 0});
+    before_.AddWait(open, 3);
+    log_.OnClock(kWorker, kProcess,
+                 {.time_ns = 100 * kMs, .number = 1, .blocked_since_ns = 20 * kMs});
+  }
+  void Take() { log_.TakeOpen(before_, kWorker, 20 * kMs, kHere); }
+
+  WaitLog before_{1000};
+};
+
+TEST_F(NextWaitLog, AWaitThatGoesOnIsTakenOver) {
+  Take();
+  log_.OnClock(kWorker, kProcess,
+               {.time_ns = 200 * kMs, .number = 1, .blocked_since_ns = 20 * kMs});
+  EXPECT_EQ(StateOf(kWorker, 150), StateAt::kBlocked);
+  const LoggedWait& wait = *log_.FindWait(*log_.Find(kWorker), 20 * kMs);
+  EXPECT_EQ(wait.node, kHere);
+  EXPECT_TRUE(wait.is_open());
+  EXPECT_EQ(wait.owner_word, 0u) << "it was read in the window before";
+  EXPECT_EQ(log_.PythonThreads(kProcess).size(), 1u);
+}
+
+TEST_F(NextWaitLog, ItsSampleTakesItsPlace) {
+  Take();
+  log_.AddWait(Wait(kWorker, 2, 20, 130), 5);
+  EXPECT_EQ(StateOf(kWorker, 120), StateAt::kBlocked);
+  EXPECT_EQ(StateOf(kWorker, 150), StateAt::kRuns);
+}
+
+TEST_F(NextWaitLog, WhereItEndedWithoutASampleTheThreadRuns) {
+  Take();
+  log_.OnClock(kWorker, kProcess, {.time_ns = 200 * kMs, .number = 1});
+  EXPECT_EQ(StateOf(kWorker, 150), StateAt::kRuns);
+}
+
+TEST_F(NextWaitLog, ALaterWaitShowsThatItIsOver) {
+  Take();
+  log_.AddWait(Wait(kWorker, 2, 160, 190), 5);
+  EXPECT_EQ(StateOf(kWorker, 150), StateAt::kRuns);
+  EXPECT_EQ(StateOf(kWorker, 170), StateAt::kBlocked);
+}
+
+TEST_F(NextWaitLog, AWaitThatWasOverBeforeIsNotTaken) {
+  log_.AddWait(Wait(kWorker, 2, 20, 130), 5);
+  Take();
+  EXPECT_EQ(StateOf(kWorker, 150), StateAt::kRuns);
+  log_.TakeOpen(before_, kWaiter, 20 * kMs, kHere);
+  log_.TakeOpen(before_, kWorker, 21 * kMs, kHere);
+  EXPECT_EQ(log_.threads().size(), 1u);
+}
+
 }  // namespace
 }  // namespace profd::aggregate

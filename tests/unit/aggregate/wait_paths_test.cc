@@ -57,12 +57,12 @@ class World {
   void SetOutside(std::uint32_t thread) { members_[thread] = false; }
   void Lose(std::uint32_t thread, std::uint32_t number) { lost_ = {thread, number}; }
 
-  // All events in order of time, as a session gets them.
-  Profile Run() {
+  // All events of that time in order, as a session gets them.
+  Profile Run(std::uint64_t start_ns = kStartNs, std::uint64_t end_ns = kEndNs) {
     wire::SessionEvent start;
     start.mode = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU | PROFD_SESSION_WAKERS;
     start.epoch = 1;
-    start.epoch_ns = kStartNs;
+    start.epoch_ns = start_ns;
     start.on_cpu_period_ns = start.off_cpu_period_ns = std::uint64_t{1} << kLevel;
     start.target = "pid 10";
     ProfileBuilder builder(start, ProfileOrigin{});
@@ -71,16 +71,17 @@ class World {
     periods.point_seed = kSeed;
     builder.SetEffectivePeriods(periods);
     for (std::uint32_t thread = 0; thread < off_.size(); ++thread)
-      if (members_[thread]) builder.AddClock(ClockOf(thread, 1, kStartNs));
+      if (members_[thread]) builder.AddClock(ClockOf(thread, 1, start_ns));
     std::multimap<std::uint64_t, symbolize::SymbolizedSample> samples;
     for (std::uint32_t thread = 0; thread < off_.size(); ++thread) AddSamples(thread, samples);
-    for (const auto& [time_ns, sample] : samples) builder.AddSample(sample);
+    for (const auto& [time_ns, sample] : samples)
+      if (time_ns >= start_ns && time_ns < end_ns) builder.AddSample(sample);
     for (std::uint32_t thread = 0; thread < off_.size(); ++thread)
-      if (members_[thread]) builder.AddClock(ClockOf(thread, 2, kEndNs));
+      if (members_[thread]) builder.AddClock(ClockOf(thread, 2, end_ns));
     wire::SessionEvent end = start;
     end.end = true;
     end.epoch = 2;
-    end.epoch_ns = kEndNs;
+    end.epoch_ns = end_ns;
     return builder.Build(end, FrameOf);
   }
 
@@ -228,6 +229,26 @@ TEST(WaitPathsTest, ThePartsAddUpToTheBlockedTime) {
       if (sample.thread == i && sample.state == State::kBlocked) sum += sample.weight_ns;
     EXPECT_EQ(sum, StateClock(profile.threads[i].clock, State::kBlocked));
   }
+}
+
+// As the history has it: a window ends while A and B wait and C runs.
+TEST(WaitPathsTest, APointInAWaitThatBeganInTheWindowBeforeHasItsPath) {
+  Chain chain;
+  constexpr std::uint64_t kCycleNs = 9 * kMs + 40 * kUs;
+  const std::uint64_t border_ns = kStartNs + 100 * kCycleNs + 5 * kMs;
+  const Profile window = chain.world.Run(border_ns, kEndNs);
+  std::map<std::string, std::uint64_t> paths = PathsOf(window, kA);
+  EXPECT_EQ(paths.size(), 3u) << "nothing is not known";
+  EXPECT_GT(paths["t1 waits < t2 runs"], 0u);
+  std::uint64_t in_c_of_the_first = profd_points_in(kSeed, kLevel, border_ns, border_ns + kMs);
+  std::uint64_t in_b_of_the_first =
+      profd_points_in(kSeed, kLevel, border_ns + kMs, border_ns + 4 * kMs);
+  std::uint64_t first = 0;
+  for (const ProfileSample& sample : window.samples)
+    if (window.threads[sample.thread].key == KeyOf(kA) && sample.state == State::kBlocked &&
+        sample.time_ns < border_ns + 4 * kMs)
+      first += sample.path != 0 ? 1 : 0;
+  EXPECT_EQ(first, (in_c_of_the_first != 0 ? 1u : 0u) + (in_b_of_the_first != 0 ? 1u : 0u));
 }
 
 TEST(WaitPathsTest, WhoIsOutsideTheSessionIsFollowedFromItsFirstWakeUpOn) {

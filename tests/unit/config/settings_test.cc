@@ -69,6 +69,23 @@ TEST(SettingsTest, TheHistoryIsKeptWhereSystemdSaysUnlessAnotherPlaceIsNamed) {
   EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "");
 }
 
+TEST(SettingsTest, WakersOfTheHistoryNeedHookMode) {
+  config::Options options;
+  for (const auto& setting : config::Settings())
+    ASSERT_TRUE(config::SetValue(setting, setting.fallback, options));
+  EXPECT_EQ(options.history_wakers, "auto");
+  EXPECT_TRUE(config::CheckTogether(options));
+  options.history_wakers = "on";
+  const auto refused = config::CheckTogether(options);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_THAT(refused.error().message,
+              HasSubstr("history.wakers is on and history.mode is snapshot"));
+  EXPECT_THAT(refused.error().hint, HasSubstr("set history.mode to hooks"));
+  options.history_mode = "hooks";
+  EXPECT_TRUE(config::CheckTogether(options));
+}
+
 TEST(SettingsTest, ChangesAreNamedWithBothValues) {
   config::Options before;
   for (const auto& setting : config::Settings())

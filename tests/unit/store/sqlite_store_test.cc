@@ -32,6 +32,9 @@ void ExpectEqual(const Result<Profile>& got, const Result<Profile>& expected,
   ASSERT_TRUE(expected.ok());
   EXPECT_TRUE(!whole_states || TruthOf(*got) == TruthOf(*expected));
   EXPECT_EQ(DifferenceOf(StacksOf(*got), StacksOf(*expected), tolerance_ns), "");
+  EXPECT_EQ(got->wakers, expected->wakers);
+  EXPECT_EQ(DifferenceOf(PathsOf(*got), PathsOf(*expected), tolerance_ns), "");
+  EXPECT_EQ(WakeUpsOf(*got), WakeUpsOf(*expected));
   EXPECT_EQ(got->end_ns - got->start_ns, expected->end_ns - expected->start_ns);
   EXPECT_EQ(got->start_unix_ns, expected->start_unix_ns);
   EXPECT_EQ(got->host, expected->host);
@@ -118,6 +121,133 @@ TEST_F(SqliteStoreTest, MinutesAreFoldedAndNothingChanges) {
   const auto got = store->Query({}, {});
   ExpectEqual(got, memory.Query({}, {}), 20u << 17);
   for (const auto& thread : got->threads) EXPECT_EQ(ClosureError(thread), 0.0);
+}
+
+class StoredPaths : public StoreFixture {
+ protected:
+  static constexpr HostShape kShape{.wakers = true};
+
+  static std::size_t Blocked(const Profile& profile) {
+    return static_cast<std::size_t>(std::ranges::count_if(profile.samples, [](const auto& sample) {
+      return sample.state == process::State::kBlocked && sample.path != 0;
+    }));
+  }
+  [[nodiscard]] std::int64_t Rows(const char* sql) const {
+    auto database = Database::Open(options_.path, false, nullptr);
+    return *database->Pragma(sql);
+  }
+};
+
+TEST_F(StoredPaths, ComeBackAsTheyWerePut) {
+  const auto store = Open();
+  MemoryStore memory(10);
+  const Profile window = MakeWindow(0, kShape);
+  ASSERT_TRUE(store->Put(window).ok());
+  ASSERT_TRUE(memory.Put(window).ok());
+  const auto got = store->Query({}, {});
+  ExpectEqual(got, memory.Query({}, {}), 1u << 17);
+  EXPECT_TRUE(got->wakers);
+  EXPECT_GT(Blocked(*got), 10u);
+  EXPECT_FALSE(got->wake_ups.empty());
+}
+
+TEST_F(StoredPaths, AddUpInCompactedMinutes) {
+  const auto store = Open();
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 14; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i, kShape)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i, kShape)).ok());
+  }
+  ASSERT_EQ(store->Status().windows, 4u) << "two minutes, and two windows of the third";
+  EXPECT_EQ(Rows("SELECT count(*) FROM path_payload"), 4);
+  ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 14u << 17);
+}
+
+TEST_F(StoredPaths, FiltersAsTheOneInMemoryDoes) {
+  const auto store = Open();
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 8; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i, kShape)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i, kShape)).ok());
+  }
+  std::vector<Filter> filters(4);
+  filters[0].pids = {1100};
+  filters[1].threads = {"worker-?"};
+  filters[2].wait = process::WaitReason::kPoll;
+  filters[3].exclusive_owner = 102;
+  for (std::size_t i = 0; i < filters.size(); ++i) {
+    SCOPED_TRACE(i);
+    const auto got = store->Query({}, filters[i]);
+    ExpectEqual(got, memory.Query({}, filters[i]), 8u << 17, !filters[i].wait);
+    EXPECT_GT(Blocked(*got), 0u);
+  }
+}
+
+TEST_F(StoredPaths, OthersAreNotNamedToAUser) {
+  const auto store = Open();
+  ASSERT_TRUE(store->Put(MakeWindow(0, kShape)).ok());
+  Filter filter;
+  filter.exclusive_owner = 102;  // of process 2
+  const auto got = store->Query({}, filter);
+  ASSERT_TRUE(got.ok());
+  ASSERT_EQ(got->processes.size(), 1u);
+  EXPECT_TRUE(std::ranges::any_of(
+      got->paths, [](const auto& path) { return path.kind == aggregate::PathKind::kOtherUser; }));
+  for (const auto& thread : got->path_threads) EXPECT_EQ(thread.process_comm, "service-2");
+  for (const auto& frame : got->frames)
+    for (const char* other : {"main_0", "main_1", "main_3"}) EXPECT_NE(frame.name, other);
+}
+
+TEST_F(StoredPaths, AFileOfVersion5HasNoneAndGoesOnWithThem) {
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(Open()->Put(MakeWindow(i)).ok());
+  {
+    auto database = Database::Open(options_.path, true, nullptr);
+    ASSERT_TRUE(database.ok());
+    ASSERT_TRUE(database->Execute("DROP TABLE path_payload; PRAGMA user_version = 5").ok());
+  }
+  const auto store = Open();
+  ASSERT_NE(store, nullptr);
+  MemoryStore memory(100);
+  for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
+  const auto before = store->Query({}, {});
+  ExpectEqual(before, memory.Query({}, {}), 3u << 17);
+  EXPECT_FALSE(before->wakers);
+  for (std::uint64_t i = 3; i < 9; ++i) {
+    ASSERT_TRUE(store->Put(MakeWindow(i, kShape)).ok());
+    ASSERT_TRUE(memory.Put(MakeWindow(i, kShape)).ok());
+  }
+  const auto after = store->Query({}, {});
+  ExpectEqual(after, memory.Query({}, {}), 9u << 17);
+  EXPECT_TRUE(after->wakers);
+  EXPECT_TRUE(std::ranges::any_of(after->counters, [](const auto& count) {
+    return count.name == "without_wakers_ms" && count.count == 30'000;
+  }));
+}
+
+TEST_F(StoredPaths, DamagedOnesCostTheirWindowAndAreCounted) {
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 2; ++i) ASSERT_TRUE(store->Put(MakeWindow(i, kShape)).ok());
+  {
+    auto database = Database::Open(options_.path, true, nullptr);
+    ASSERT_TRUE(database->Execute("UPDATE path_payload SET data = x'00' WHERE window = 1").ok());
+  }
+  const auto got = store->Query({}, {});
+  ASSERT_TRUE(got.ok());
+  EXPECT_EQ(got->end_ns - got->start_ns, 10 * kSecond);
+  ASSERT_EQ(got->dropped.size(), 1u);
+  EXPECT_EQ(got->dropped[0].name, "store_windows");
+}
+
+TEST_F(StoredPaths, GoWithTheirWindows) {
+  options_.limit_ns = 60 * kSecond;
+  options_.compact_ns = 0;
+  const auto store = Open();
+  for (std::uint64_t i = 0; i < 20; ++i) {
+    clock_.Set((1000 + i * 10) * kSecond, kStartUnixNs + i * 10 * kSecond);
+    ASSERT_TRUE(store->Put(MakeWindow(i, kShape)).ok());
+  }
+  EXPECT_EQ(Rows("SELECT count(*) FROM path_payload"), Rows("SELECT count(*) FROM window"));
+  EXPECT_LT(Rows("SELECT count(*) FROM window"), 10);
 }
 
 // A minute of compilers, 5 in each window beside what lives on. One spans two windows.
@@ -287,7 +417,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 6").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 7").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -295,7 +425,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 5").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 6").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
 }
 
@@ -314,6 +444,7 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsMigratedAndGoesOn) {
         "INSERT INTO old SELECT p.id, p.hash, p.used, pid, start_ns, shown_pid, comm, command_line,"
         "  executable, build_id, cgroup, container, unit, uid, sole, user, exited, python,"
         "  python_refused FROM process AS p JOIN program AS g ON g.id = p.program;"
+        "DROP TABLE path_payload;"
         "ALTER TABLE process_time DROP COLUMN stolen_ns;"
         "ALTER TABLE thread_time DROP COLUMN stolen_ns;"
         "DROP TABLE process; DROP TABLE program; ALTER TABLE old RENAME TO process;"

@@ -36,18 +36,21 @@ class WindowCodecTest : public ::testing::Test {
     window_.processes.resize(1);
   }
   void Add(const ProfileThread& thread) { window_.threads.push_back(thread); }
-  [[nodiscard]] std::string Encode() const {
+  [[nodiscard]] EncodedWindow Encode() const {
     WindowNumbers numbers;
     numbers.process_of = {1};
     for (std::size_t i = 0; i < window_.threads.size(); ++i)
       numbers.thread_of.push_back(static_cast<std::uint32_t>(10 + i));
     auto bytes = EncodeWindow(window_, numbers, 3);
     EXPECT_TRUE(bytes.ok());
-    return bytes ? *std::move(bytes) : std::string();
+    return bytes ? *std::move(bytes) : EncodedWindow();
   }
-  static Result<StoredWindow> Decode(const std::string& bytes) {
-    return DecodeWindow(std::as_bytes(std::span(bytes)), kStartNs, kEndNs,
-                        [](const StoredThread&) { return true; });
+  static Result<StoredWindow> Decode(
+      const EncodedWindow& encoded,
+      const WantsThread& wants = [](const StoredThread&) { return true; }) {
+    EncodedBytes bytes{.data = std::as_bytes(std::span(encoded.data)), .paths = std::nullopt};
+    if (encoded.paths) bytes.paths = std::as_bytes(std::span(*encoded.paths));
+    return DecodeWindow(bytes, kStartNs, kEndNs, wants);
   }
   void ExpectTheSameAgain() const {
     const auto read = Decode(Encode());
@@ -122,9 +125,9 @@ TEST_F(WindowCodecTest, WhatFollowsFromAClockThatClosesTakesNoRoom) {
     const std::uint64_t busy_ns = 1'000'003 * (i * 7'919 % 1'009) + i;
     Add(Thread(kStartNs + i, kStartNs + i + busy_ns + 77, busy_ns, 77));
   }
-  const std::size_t closed = Encode().size();
+  const std::size_t closed = Encode().data.size();
   for (auto& thread : window_.threads) thread.end_ns += 1;
-  EXPECT_LT(closed + 3 * window_.threads.size(), Encode().size())
+  EXPECT_LT(closed + 3 * window_.threads.size(), Encode().data.size())
       << "ends that lie all over the window take three bytes at least";
 }
 
@@ -158,11 +161,11 @@ TEST_F(WindowCodecTest, EachWrongByteIsFoundOrHarmless) {
   Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
   Add(Thread(kStartNs + 7, kEndNs - 9, 2'000'000'000, 7'999'999'984));
   window_.threads.back().group_size = 3;
-  const std::string bytes = Encode();
-  for (std::size_t at = 0; at < bytes.size(); ++at) {
+  const EncodedWindow bytes = Encode();
+  for (std::size_t at = 0; at < bytes.data.size(); ++at) {
     for (const int bit : {1, 16, 64}) {
-      std::string wrong = bytes;
-      wrong[at] = static_cast<char>(wrong[at] ^ bit);
+      EncodedWindow wrong = bytes;
+      wrong.data[at] = static_cast<char>(wrong.data[at] ^ bit);
       const auto read = Decode(wrong);
       EXPECT_TRUE(read.ok() || read.error().code == ErrorCode::kCorrupt) << at;
     }

@@ -44,6 +44,7 @@ class Maker {
       AddProcess(p);
       for (std::uint32_t t = 0; t < shape_.threads_each; ++t) AddThread(p, t);
     }
+    if (shape_.wakers) AddPaths();
     std::stable_sort(profile_.samples.begin(), profile_.samples.end(),
                      [](const auto& a, const auto& b) { return a.time_ns < b.time_ns; });
     return std::move(profile_);
@@ -155,6 +156,47 @@ class Maker {
     }
   }
 
+  void AddPaths() {
+    profile_.wakers = true;
+    profile_.paths.resize(1);
+    for (const auto& thread : profile_.threads)
+      profile_.path_threads.push_back(
+          DescribePathThread(thread, profile_.processes[thread.process]));
+    profile_.path_threads.push_back(
+        {.key = {9, index_}, .process = {}, .comm = "gone", .process_comm = "gone too"});
+    const auto threads = static_cast<std::uint32_t>(profile_.path_threads.size());
+    for (auto& sample : profile_.samples) {
+      if (sample.state != State::kBlocked || Below(8) == 0) continue;
+      const std::uint32_t steps = 1 + Below(3);
+      for (std::uint32_t step = 1; step <= steps; ++step)
+        sample.path = AddStep(sample.path, step == steps, Below(threads));
+      if (Below(4) == 0)
+        profile_.wake_ups.push_back({.thread = sample.thread,
+                                     .waker = Below(threads),
+                                     .wait = sample.wait,
+                                     .waits = 1 + Below(9),
+                                     .spurious = Below(2)});
+    }
+  }
+
+  std::uint32_t AddStep(std::uint32_t parent, bool last, std::uint32_t thread) {
+    aggregate::PathNode path{
+        .parent = parent,
+        .kind = last ? aggregate::PathKind::kRuns : aggregate::PathKind::kWaits,
+        .thread = thread + 1,
+        .node = Node(std::min(thread / shape_.threads_each, shape_.processes - 1),
+                     Below(shape_.stacks_each))};
+    path.how = static_cast<aggregate::PathHow>(Below(5));
+    path.estimated = last && Below(2) == 0;
+    if (!last) path.wait = static_cast<WaitReason>(1 + Below(12));
+    if (last && Below(5) == 0) {
+      path.kind = aggregate::PathKind::kTimer;
+      path.thread = path.node = 0;
+    }
+    profile_.paths.push_back(path);
+    return static_cast<std::uint32_t>(profile_.paths.size() - 1);
+  }
+
   // Stack number `stack` of a process: three common frames and two of its own.
   std::uint32_t Node(std::uint32_t p, std::uint32_t stack) {
     std::string own = "function_" + std::to_string(p) + "_" + std::to_string(stack);
@@ -251,9 +293,49 @@ Stacks StacksOf(const Profile& profile) {
   return stacks;
 }
 
-std::string DifferenceOf(const Stacks& a, const Stacks& b, std::uint64_t tolerance_ns) {
+Paths PathsOf(const Profile& profile) {
+  Paths paths;
+  for (const auto& sample : profile.samples) {
+    if (sample.path == 0) continue;
+    std::string text;
+    for (std::uint32_t at = sample.path; at != 0; at = profile.paths.at(at).parent) {
+      const auto& step = profile.paths.at(at);
+      std::string one = std::to_string(static_cast<int>(step.kind)) +
+                        std::to_string(static_cast<int>(step.how)) +
+                        std::to_string(static_cast<int>(step.wait)) + (step.estimated ? "~" : "");
+      if (step.thread != 0) {
+        const auto& thread = profile.path_threads.at(step.thread - 1);
+        one += " " + std::to_string(thread.shown_tid) + " " + thread.comm + " " +
+               std::to_string(thread.shown_pid) + " " + thread.process_comm;
+      }
+      text.insert(0, one + " " + StackText(profile, step.node) + "|");
+    }
+    auto& path = paths[{profile.threads[sample.thread].key.tid, text}];
+    path.weight_ns += sample.weight_ns;
+    path.count += sample.count;
+  }
+  return paths;
+}
+
+WakeUps WakeUpsOf(const Profile& profile) {
+  WakeUps wake_ups;
+  for (const auto& count : profile.wake_ups) {
+    auto& sum = wake_ups[{profile.threads.at(count.thread).key.tid,
+                          profile.path_threads.at(count.waker).comm +
+                              std::to_string(profile.path_threads.at(count.waker).shown_tid),
+                          count.wait}];
+    sum.first += count.waits;
+    sum.second += count.spurious;
+  }
+  return wake_ups;
+}
+
+namespace {
+
+template <typename Truths>
+std::string FirstDifference(const Truths& a, const Truths& b, std::uint64_t tolerance_ns) {
   if (a.size() != b.size())
-    return std::to_string(a.size()) + " stacks are not " + std::to_string(b.size());
+    return std::to_string(a.size()) + " stacks or paths are not " + std::to_string(b.size());
   for (const auto& [key, of_a] : a) {
     const auto found = b.find(key);
     const std::string name = std::to_string(std::get<0>(key)) + " " + std::get<1>(key);
@@ -265,6 +347,16 @@ std::string DifferenceOf(const Stacks& a, const Stacks& b, std::uint64_t toleran
       return name + ": weights are " + std::to_string(high - low) + " ns apart";
   }
   return "";
+}
+
+}  // namespace
+
+std::string DifferenceOf(const Stacks& a, const Stacks& b, std::uint64_t tolerance_ns) {
+  return FirstDifference(a, b, tolerance_ns);
+}
+
+std::string DifferenceOf(const Paths& a, const Paths& b, std::uint64_t tolerance_ns) {
+  return FirstDifference(a, b, tolerance_ns);
 }
 
 }  // namespace profd::store

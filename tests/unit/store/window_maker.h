@@ -22,6 +22,9 @@ struct HostShape {
   std::uint32_t samples_each = 8;  // of a thread that is not idle, in a window
   std::uint32_t seed = 1;
   bool fresh_frames = false;  // each window has functions that no other has, as with a JIT
+  // Who ends waits is known: of each blocked sample there are one to three steps to a thread of any
+  // process, to one that is only a name, or to a timer.
+  bool wakers = false;
 };
 
 // Window number `index` of 10 s: every third thread is idle, the others run. Clocks are odd to the
@@ -49,6 +52,15 @@ struct StackTruth {
 using Stacks = std::map<std::tuple<std::uint32_t, std::string, process::State, process::WaitReason>,
                         StackTruth>;
 [[nodiscard]] Stacks StacksOf(const aggregate::Profile& profile);
+
+// And of its paths: by tid and names with stacks from the waiter outwards. Wake-ups: by tids of the
+// waiter and the waker, and reason.
+using Paths = std::map<std::pair<std::uint32_t, std::string>, StackTruth>;
+[[nodiscard]] Paths PathsOf(const aggregate::Profile& profile);
+using WakeUps = std::map<std::tuple<std::uint32_t, std::string, process::WaitReason>,
+                         std::pair<std::uint64_t, std::uint64_t>>;
+[[nodiscard]] WakeUps WakeUpsOf(const aggregate::Profile& profile);
+[[nodiscard]] std::string DifferenceOf(const Paths& a, const Paths& b, std::uint64_t tolerance_ns);
 
 // "" if equal: counts exactly, weights to `tolerance_ns`; else the first difference.
 [[nodiscard]] std::string DifferenceOf(const Stacks& a, const Stacks& b,

@@ -1,4 +1,4 @@
-#include "daemon/aggregate/profile_merge.h"
+#include "daemon/aggregate/merge/profile_merge.h"
 
 #include <algorithm>
 #include <limits>
@@ -38,7 +38,7 @@ void AddCount(std::vector<NamedCount>& list, const char* name, const char* text,
 // Samples with equal keys become one.
 auto MergeKey(const ProfileSample& sample) {
   return std::tuple(sample.thread, sample.state, sample.wait, sample.node, sample.stack_flags,
-                    sample.gil, sample.exact);
+                    sample.gil, sample.exact, sample.path);
 }
 
 void AddSample(const ProfileSample& part, ProfileSample& sum) {
@@ -69,7 +69,7 @@ void Update(ProfileProcess& known, const ProfileProcess& later) {
 
 }  // namespace
 
-ProfileMerge::ProfileMerge(const MergeLimits& limits) : limits_(limits) {}
+ProfileMerge::ProfileMerge(const MergeLimits& limits) : limits_(limits), paths_(limits.paths) {}
 
 void ProfileMerge::Add(const Profile& window) { Add(window, {}); }
 
@@ -78,6 +78,7 @@ void ProfileMerge::Add(const Profile& window, std::span<const std::uint32_t> nod
   const std::uint64_t start_ns = windows_ == 0 ? window.start_ns : merged_.end_ns;
   AddHead(window);
   const auto thread_of = AddThreads(window);
+  paths_.BeginWindow(window, node_of, thread_of);
   const auto cell = static_cast<std::uint32_t>(windows_ >> cell_shift_);
   for (const ProfileSample& part : window.samples) {
     // Windows can come from a damaged file, so indices are checked. kNone: the thread was left out.
@@ -89,6 +90,7 @@ void ProfileMerge::Add(const Profile& window, std::span<const std::uint32_t> nod
         start_ns +
         std::min(std::max(part.time_ns, window.start_ns) - window.start_ns, WindowLength(window));
     if (!node_of.empty()) row.sample.node = part.node < node_of.size() ? node_of[part.node] : 0;
+    row.sample.path = paths_.PathOf(part);
     rows_.push_back(row);
   }
   ++windows_;
@@ -281,8 +283,9 @@ void ProfileMerge::CutRows() {
   });
   const std::uint64_t least_ns = kept->sample.weight_ns;
   for (Row& row : rows_) {
-    if (row.sample.weight_ns > least_ns || row.sample.node == 0) continue;
+    if (row.sample.weight_ns > least_ns || (row.sample.node == 0 && row.sample.path == 0)) continue;
     row.sample.node = 0;
+    row.sample.path = 0;
     row.sample.stack_flags = 0;
     ++stacks_left_out_;
   }
@@ -301,6 +304,16 @@ Profile ProfileMerge::FinishWithoutStacks() {
             [](const ProfileSample& a, const ProfileSample& b) {
               return std::tuple(a.time_ns, MergeKey(a)) < std::tuple(b.time_ns, MergeKey(b));
             });
+  PathMerge::Parts parts = paths_.Finish(merged_.samples);
+  merged_.wakers = parts.wakers;
+  merged_.paths = std::move(parts.paths);
+  merged_.path_threads = std::move(parts.threads);
+  merged_.wake_ups = std::move(parts.wake_ups);
+  AddCount(merged_.counters, "without_wakers_ms", "ms in windows in which no wake-up was captured",
+           parts.without_wakers_ns / 1'000'000);
+  AddCount(merged_.dropped, "merge_paths", "paths cut: too many for one profile", parts.cut);
+  AddCount(merged_.dropped, "merge_wake_ups", "wake-ups not counted: too many for one profile",
+           parts.wake_ups_dropped);
   AddCount(merged_.counters, "window_gaps_ms", "ms between windows, covered by none",
            gap_ns_ / 1'000'000);
   AddCount(merged_.counters, "period_changes", "windows with other periods than the one before",
@@ -353,9 +366,8 @@ void ProfileMerge::AddStacks(Profile& profile, const NodeLookup& node_at,
     return found->second = static_cast<std::uint32_t>(limits_.frames);
   };
   profile.nodes.assign(1, StackNode{});
-  for (ProfileSample& sample : profile.samples) {
+  const auto number_node = [&](std::uint32_t node) {
     path.clear();
-    std::uint32_t node = sample.node;
     while (!new_node_of.contains(node) && path.size() < kMaxDepth) {
       const StackNode found = node_at(node);
       path.emplace_back(node, found.frame);
@@ -375,8 +387,10 @@ void ProfileMerge::AddStacks(Profile& profile, const NodeLookup& node_at,
       at = static_cast<std::uint32_t>(profile.nodes.size() - 1);
       new_node_of.emplace(old_node, at);
     }
-    sample.node = at;
-  }
+    return at;
+  };
+  for (ProfileSample& sample : profile.samples) sample.node = number_node(sample.node);
+  for (PathNode& step : profile.paths) step.node = number_node(step.node);
   AddCount(profile.dropped, "merge_stacks_cut", "stacks cut: too many for one profile", cut);
   AddCount(profile.dropped, "merge_frames", "frames without names: too many for one profile",
            frames_left_out);

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/aggregate/merge/path_merge.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/keys.h"
 
@@ -21,6 +22,7 @@ struct MergeLimits {
   std::size_t frames = 300'000;
   std::size_t nodes = 1'000'000;
   std::size_t samples = 1'000'000;
+  std::size_t paths = 200'000;
 };
 
 // Merges windows in the order in which they are added. Used by one thread. The limits and the
@@ -32,10 +34,12 @@ struct MergeLimits {
 //   window covers.
 // - Threads: the same key is the same thread. Its clocks add up. It begins with its first begin and
 //   ends with its last end. So exact ns stay exact, and so does the closure error.
-// - Samples: those of one thread, stack, state, wait reason, flags and GIL word within one window
-//   become one sample. Weights and counts are added; the time is the first one's. If there are more
-//   than the limit, the same is done within two windows, then four, and so on. If even one sample
-//   for the whole time is too much, the lightest samples lose their stacks. No weight is ever lost.
+// - Samples: those of one thread, stack, state, wait reason, path, flags and GIL word within one
+//   window become one sample. Weights and counts are added; the time is the first one's. If there
+//   are more than the limit, the same is done within two windows, then four, and so on. If even one
+//   sample for the whole time is too much, the lightest samples lose their stacks and paths. No
+//   weight is ever lost.
+// - Paths and wake-ups: see PathMerge.
 // - Groups of short-lived threads (thread_groups.h) of the same key become one; their members add
 // up.
 // - Edges (sampling_error.h) are those of one profile's points: the result has none.
@@ -44,8 +48,8 @@ class ProfileMerge {
  public:
   explicit ProfileMerge(const MergeLimits& limits = {});
 
-  // Adds a window whose samples already have node numbers that are common to all windows; 0: no
-  // stack. `nodes` and `frames` of the window are not read.
+  // Adds a window whose samples and paths already have node numbers that are common to all
+  // windows; 0: no stack. `nodes` and `frames` of the window are not read.
   void Add(const Profile& window);
   // Adds a window; node_of[n] is the common number of its node n.
   void Add(const Profile& window, std::span<const std::uint32_t> node_of);
@@ -89,6 +93,7 @@ class ProfileMerge {
   std::uint64_t last_end_ns_ = 0;
   std::uint64_t last_end_unix_ns_ = 0;
   std::uint32_t cell_shift_ = 0;  // a cell has 2^cell_shift_ windows
+  PathMerge paths_;
   std::vector<Row> rows_;
   std::size_t summed_rows_ = 0;  // the number of rows, from the first, that SumRows has summed
   std::unordered_map<ProcessKey, std::uint32_t> process_of_;
