@@ -17,6 +17,7 @@
 #include "client/cli/values.h"
 #include "client/commands/common/history.h"
 #include "client/commands/common/profile_file.h"
+#include "client/commands/common/wait_reports.h"
 #include "client/format/diff_svg.h"
 #include "client/format/diff_text.h"
 #include "client/format/exporter.h"
@@ -188,6 +189,10 @@ class Comparison {
     if (!b) return b.error();
     a_ = *std::move(a);
     b_ = *std::move(b);
+    if (options_.on_whom != PathDetail::kNone && !(a_.wakers() && b_.wakers()))
+      context_.console.Say(
+          "--on-whom compares nothing: " + NameOf(a_.wakers() ? options_.b : options_.a) +
+          " does not know who ends waits\n" + std::string(kHowToKnowWakers));
     Result<Diff> diff = Diff::Build(a_, b_,
                                     {.absolute = options_.absolute,
                                      .threads = options_.threads,

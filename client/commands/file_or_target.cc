@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "client/cli/time_values.h"
 #include "client/cli/values.h"
 
 namespace profd::client {
@@ -35,6 +36,44 @@ Result<FileOrTarget> TakeFileOrTarget(const RawFileOrTarget& raw, OutputOptions 
 }
 
 int RunFileOrTarget(const FileOrTarget& options, const Context& context) {
+  if (const auto* collect = std::get_if<CollectOptions>(&options))
+    return RunCollect(*collect, context);
+  return RunExport(std::get<ExportCommandOptions>(options), context);
+}
+
+Result<std::optional<HistoryQuestion>> TakeHistory(const RawFileOrHistory& raw,
+                                                   const char* or_else) {
+  const bool times = !raw.times.since.empty() || !raw.times.from.empty() || !raw.times.to.empty();
+  RawFilters filters = raw.filters;
+  filters.pids = raw.target.pids;
+  if (!raw.target.comm.empty()) filters.comms = {raw.target.comm};
+  if (!raw.target.cgroup.empty()) filters.cgroups = {raw.target.cgroup};
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  auto range = ParseRange(filters, raw.input, now_unix_ns);
+  if (!range) return range.error();
+  if (!*range && !times) {
+    const std::string filter = FirstFilter(raw.filters);
+    if (!filter.empty())
+      return Usage(filter + " is for the history, and no time of it is named",
+                   std::string("name one with --since, or write a range, 2h..1h") + or_else);
+    return std::optional<HistoryQuestion>();
+  }
+  if (*range && times) return Usage("a range is named twice", "leave out --since, --from and --to");
+  if (!*range && !raw.input.empty())
+    return Usage("both a file and a time of the history are named", "leave one out");
+  if (!raw.command.empty() || !raw.duration.empty() || !raw.target.tids.empty() ||
+      raw.target.children)
+    return Usage(
+        "-d, -t, -s and a command are for a collection, and a time of the history is named",
+        "leave one out");
+  if (*range) return range;
+  auto question = ParseQuestion(raw.times, filters, now_unix_ns);
+  if (!question) return question.error();
+  return std::optional(*std::move(question));
+}
+
+int RunFileOrHistory(const FileOrHistory& options, const Context& context) {
+  if (const auto* query = std::get_if<QueryOptions>(&options)) return RunQuery(*query, context);
   if (const auto* collect = std::get_if<CollectOptions>(&options))
     return RunCollect(*collect, context);
   return RunExport(std::get<ExportCommandOptions>(options), context);

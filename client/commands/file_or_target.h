@@ -1,4 +1,5 @@
-// FileOrTarget: commands that read a json file of collect, or collect a target themselves.
+// FileOrTarget: commands that read a json file of collect, collect a target themselves, or take a
+// range of the history.
 #pragma once
 
 #include <optional>
@@ -6,8 +7,10 @@
 #include <variant>
 #include <vector>
 
+#include "client/cli/history_options.h"
 #include "client/commands/collect.h"
 #include "client/commands/export.h"
+#include "client/commands/query.h"
 
 namespace profd::client {
 
@@ -32,5 +35,19 @@ using FileOrTarget = std::variant<CollectOptions, ExportCommandOptions>;
                                                     const char* or_else);
 
 [[nodiscard]] int RunFileOrTarget(const FileOrTarget& options, const Context& context);
+
+struct RawFileOrHistory : RawFileOrTarget {
+  RawTimes times;
+  RawFilters filters;
+};
+
+using FileOrHistory = std::variant<CollectOptions, ExportCommandOptions, QueryOptions>;
+
+// Nothing: no time of the history is named, so it is a file or a target. `or_else`: for the error
+// of a filter without a time, what takes a part of those; "": nothing does.
+[[nodiscard]] Result<std::optional<HistoryQuestion>> TakeHistory(const RawFileOrHistory& raw,
+                                                                 const char* or_else);
+
+[[nodiscard]] int RunFileOrHistory(const FileOrHistory& options, const Context& context);
 
 }  // namespace profd::client

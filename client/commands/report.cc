@@ -257,38 +257,6 @@ Result<void> ReportVerb::TakeTree(ReportQuestion& question) const {
   return {};
 }
 
-Result<std::optional<HistoryQuestion>> ReportVerb::TakeHistory() const {
-  const bool times =
-      !raw_.times.since.empty() || !raw_.times.from.empty() || !raw_.times.to.empty();
-  RawFilters filters = raw_.filters;
-  filters.pids = raw_.target.pids;
-  if (!raw_.target.comm.empty()) filters.comms = {raw_.target.comm};
-  if (!raw_.target.cgroup.empty()) filters.cgroups = {raw_.target.cgroup};
-  const std::uint64_t now_unix_ns = NowUnixNs();
-  auto range = ParseRange(filters, raw_.input, now_unix_ns);
-  if (!range) return range.error();
-  if (!*range && !times) {
-    const std::string filter = FirstFilter(raw_.filters);
-    if (!filter.empty())
-      return Usage(filter + " is for the history, and no time of it is named",
-                   "name one with --since, or write a range, 2h..1h; --filter takes a part of a "
-                   "file or a collection");
-    return std::optional<HistoryQuestion>();
-  }
-  if (*range && times) return Usage("a range is named twice", "leave out --since, --from and --to");
-  if (!*range && !raw_.input.empty())
-    return Usage("both a file and a time of the history are named", "leave one out");
-  if (!raw_.command.empty() || !raw_.duration.empty() || !raw_.target.tids.empty() ||
-      raw_.target.children)
-    return Usage(
-        "-d, -t, -s and a command are for a collection, and a time of the history is named",
-        "leave one out");
-  if (*range) return range;
-  auto question = ParseQuestion(raw_.times, filters, now_unix_ns);
-  if (!question) return question.error();
-  return std::optional(*std::move(question));
-}
-
 Result<void> ReportVerb::Take() {
   OutputOptions output;
   output.report = Report::kReport;
@@ -298,7 +266,7 @@ Result<void> ReportVerb::Take() {
   auto question = TakeQuestion();
   if (!question) return question.error();
   output.question = *std::move(question);
-  auto history = TakeHistory();
+  auto history = TakeHistory(raw_, "; --filter takes a part of a file or a collection");
   if (!history) return history.error();
   if (*history) {
     options_ = QueryOptions{**std::move(history), std::move(output)};
@@ -318,11 +286,6 @@ Result<void> ReportVerb::Take() {
   return {};
 }
 
-int ReportVerb::Run(const Context& context) {
-  if (const auto* query = std::get_if<QueryOptions>(&options_)) return RunQuery(*query, context);
-  if (const auto* collect = std::get_if<CollectOptions>(&options_))
-    return RunCollect(*collect, context);
-  return RunExport(std::get<ExportCommandOptions>(options_), context);
-}
+int ReportVerb::Run(const Context& context) { return RunFileOrHistory(options_, context); }
 
 }  // namespace profd::client

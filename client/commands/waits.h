@@ -7,7 +7,7 @@
 
 namespace profd::client {
 
-// A collection or the reading of a file, with another report.
+// A collection, the reading of a file or of the history, with another report.
 class WaitsVerb : public Verb {
  public:
   WaitsVerb();
@@ -16,14 +16,14 @@ class WaitsVerb : public Verb {
     return !raw_.no_progress && raw_.command.empty();
   }
   [[nodiscard]] int Run(const Context& context) override;
-  [[nodiscard]] const FileOrTarget& options() const { return options_; }
+  [[nodiscard]] const FileOrHistory& options() const { return options_; }
 
  private:
-  struct Raw : RawFileOrTarget {
+  struct Raw : RawFileOrHistory {
     std::string format;
   };
   Raw raw_;
-  FileOrTarget options_;
+  FileOrHistory options_;
 };
 
 }  // namespace profd::client

@@ -199,8 +199,16 @@ Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) const {
 
 bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                        const std::string& footer, const Context& context) const {
-  if (options_.on_whom != PathDetail::kNone && !profile.wakers())
-    context.console.Say("--on-whom shows nothing: the profile does not know who ends waits");
+  const bool by_whom =
+      report_ == Report::kReport &&
+      std::ranges::any_of(question_.keys, [](const auto* key) { return key->name == "on-whom"; });
+  const char* wanted = options_.on_whom != PathDetail::kNone ? "--on-whom"
+                       : by_whom                             ? "--by on-whom"
+                                                             : nullptr;
+  if (wanted != nullptr && !profile.wakers())
+    context.console.Say(std::string(wanted) +
+                        " shows nothing: the profile does not know who ends waits\n" +
+                        std::string(kHowToKnowWakers));
   bool all = true;
   std::optional<v1::Profile> shown;
   if (!interpreter_frames_) shown = WithoutInterpreterFrames(profile);

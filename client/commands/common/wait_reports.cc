@@ -40,7 +40,7 @@ Result<Report> WaitReportOf(const std::string& file, const std::string& format) 
 Result<void> CheckWaits(const v1::Profile& profile) {
   if (profile.wakers()) return {};
   return Error{ErrorCode::kNotFound, "no data: the profile does not know who ends waits",
-               "collect it without -m on and --no-wakers, by a profd that captures wake-ups"};
+               std::string(kHowToKnowWakers)};
 }
 
 Result<std::string> RenderWaitReport(Report report, const v1::Profile& profile,

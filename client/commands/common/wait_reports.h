@@ -21,6 +21,10 @@ namespace profd::client {
 // named. kNotFound: the picture needs a program that is not installed.
 [[nodiscard]] Result<Report> WaitReportOf(const std::string& file, const std::string& format);
 
+// What to do where a profile does not know who ends waits.
+inline constexpr std::string_view kHowToKnowWakers =
+    "collect it without -m on and --no-wakers; for the history, set history.mode to hooks";
+
 // kNotFound: the profile does not know who ends waits.
 [[nodiscard]] Result<void> CheckWaits(const v1::Profile& profile);
 

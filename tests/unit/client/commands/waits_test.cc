@@ -40,6 +40,27 @@ TEST(WaitsVerbTest, TakesAFile) {
   EXPECT_NE(Refused({"waits"}).hint.find("FILE.json"), std::string::npos);
 }
 
+TEST(WaitsVerbTest, TakesARangeOfTheHistory) {
+  const auto options = std::get<QueryOptions>(
+      OptionsOf<WaitsVerb>({"waits", "--since", "10m", "--unit", "nginx", "-p", "7", "-f", "dot"}));
+  EXPECT_EQ(options.question.request.since_ns(), 600'000'000'000u);
+  EXPECT_EQ(options.question.request.filter().unit(0), "nginx");
+  EXPECT_EQ(options.question.request.filter().pid(0), 7u);
+  EXPECT_EQ(options.output.report, Report::kWaits);
+  EXPECT_EQ(options.output.format, "dot");
+  EXPECT_TRUE(std::holds_alternative<QueryOptions>(
+      OptionsOf<WaitsVerb>({"waits", "2h..1h", "--comm", "x"})));
+  EXPECT_EQ(Refused({"waits", "--unit", "nginx", "-p", "7"}).hint,
+            "name one with --since, or write a range, 2h..1h");
+  EXPECT_EQ(Refused({"waits", "--since", "1h", "-d", "5"}).message,
+            "-d, -t, -s and a command are for a collection, and a time of the history is named");
+}
+
+TEST(WaitReportsTest, WhereNothingIsKnownTheHistorysSettingIsNamed) {
+  EXPECT_NE(CheckWaits(testing::SmallProfile()).error().hint.find("set history.mode to hooks"),
+            std::string::npos);
+}
+
 TEST(WaitReportsTest, FormatsAreChosenByFileOrByF) {
   EXPECT_EQ(*WaitReportOf("-", ""), Report::kWaits);
   EXPECT_EQ(*WaitReportOf("-", "json"), Report::kWaitsJson);
