@@ -8,6 +8,7 @@
 #include <fstream>
 #include <map>
 #include <thread>
+#include <utility>
 
 #include "bpf/shared/events.h"
 #include "client/format/json.h"
@@ -147,6 +148,16 @@ std::uint64_t ThreadView::WeightNs() const {
     if (static_cast<int>(samples.thread(i)) == index_) ns += samples.weight_ns(i);
   }
   return ns;
+}
+
+TruthRun TruthRun::OfHistory(nlohmann::json truth, v1::Profile profile, double most_unseen,
+                             int borders) {
+  TruthRun run;
+  run.truth_ = std::move(truth);
+  run.profile_ = std::move(profile);
+  run.most_unseen_ = most_unseen;
+  run.borders_ = borders;
+  return run;
 }
 
 Result<TruthRun> TruthRun::Collect(const std::string& program,

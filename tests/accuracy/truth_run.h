@@ -61,6 +61,9 @@ class TruthRun {
   // The same with any command.
   [[nodiscard]] static Result<TruthRun> CollectCommand(const std::vector<std::string>& command,
                                                        const std::vector<std::string>& options);
+  // A profile of the history: of windows with `borders` between them. `most_unseen`: see below.
+  [[nodiscard]] static TruthRun OfHistory(nlohmann::json truth, v1::Profile profile,
+                                          double most_unseen, int borders);
   // Starts `PROGRAM ARGUMENTS`, collects `seconds` of it by its pid, and ends it.
   [[nodiscard]] static Result<TruthRun> CollectRunning(const std::string& program,
                                                        const std::vector<std::string>& arguments,
@@ -84,6 +87,8 @@ class TruthRun {
   [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
   // Share of the elapsed time in which process 1 ran, at most: no wake-up may be seen then.
   [[nodiscard]] double most_unseen() const { return most_unseen_; }
+  // Instants at which one window ended and the next one began, at most.
+  [[nodiscard]] int borders() const { return borders_; }
   // CLOCK_MONOTONIC before the program was started and after it had ended.
   [[nodiscard]] std::uint64_t before_ns() const { return before_ns_; }
   [[nodiscard]] std::uint64_t after_ns() const { return after_ns_; }
@@ -93,6 +98,7 @@ class TruthRun {
   v1::Profile profile_;
   std::uint64_t most_stolen_ns_ = 0;
   double most_unseen_ = 0;
+  int borders_ = 0;
   std::uint64_t before_ns_ = 0;
   std::uint64_t after_ns_ = 0;
 };

@@ -21,6 +21,9 @@ struct Whom {
   // Of the samples, how many end at a wake-up that was not seen, as process 1 ran then: at most,
   // each step of the longest path being one.
   double unseen = 0;
+  // Of the blocked time, that of waits which are cut by the end of a window of the history, at
+  // most.
+  double cut = 0;
 };
 
 // Skips without root.

@@ -35,6 +35,7 @@ void WhomTruth::Wait(Instant from, Instant until, std::int64_t awake_ns) {
   until_ = until;
   blocked_.Add(from, until, awake_ns);
   ++waits_;
+  longest_ns_ = std::max(longest_ns_, until.late_ns - from.early_ns);
   hand_over_ns_ += until.late_ns - until.early_ns;
 }
 
@@ -59,8 +60,10 @@ nlohmann::json WhomTruth::JsonOf(const Length& length) {
 nlohmann::json WhomTruth::Json() const {
   nlohmann::json paths = nlohmann::json::object();
   for (const auto& [path, length] : paths_) paths[path] = JsonOf(length);
-  return {{"waiter", waiter_}, {"function", function_},         {"blocked", JsonOf(blocked_)},
-          {"waits", waits_},   {"hand_over_ns", hand_over_ns_}, {"paths", std::move(paths)}};
+  return {
+      {"waiter", waiter_},        {"function", function_},         {"blocked", JsonOf(blocked_)},
+      {"waits", waits_},          {"hand_over_ns", hand_over_ns_}, {"paths", std::move(paths)},
+      {"longest_ns", longest_ns_}};
 }
 
 }  // namespace profd::testprog

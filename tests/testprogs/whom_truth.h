@@ -114,6 +114,7 @@ class WhomTruth {
   Instant until_;
   Length blocked_;
   std::int64_t waits_ = 0;
+  std::int64_t longest_ns_ = 0;    // of the waits
   std::int64_t hand_over_ns_ = 0;  // of all waits: between the two readings around their ends
   std::map<std::string, Length> paths_;
 };
