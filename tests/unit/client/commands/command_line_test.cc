@@ -5,7 +5,7 @@
 #include <sstream>
 
 #include "client/commands/export.h"
-#include "client/commands/status.h"
+#include "client/commands/health/status.h"
 #include "tests/unit/client/commands/parsed.h"
 
 namespace profd::client {

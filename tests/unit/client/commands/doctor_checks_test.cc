@@ -1,4 +1,4 @@
-#include "client/commands/common/doctor_checks.h"
+#include "client/commands/health/doctor_checks.h"
 
 #include <gtest/gtest.h>
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "client/commands/common/doctor_checks.h"
+#include "client/commands/health/doctor_checks.h"
 #include "client/profile/profile_facts.h"
 #include "client/screens/summary/summary.h"
 #include "client/screens/symbols/module_rows.h"

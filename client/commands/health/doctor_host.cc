@@ -4,7 +4,7 @@
 #include <optional>
 #include <sstream>
 
-#include "client/commands/common/doctor_checks.h"
+#include "client/commands/health/doctor_checks.h"
 #include "client/text/number.h"
 #include "daemon/base/kernel_release.h"
 

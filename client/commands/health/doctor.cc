@@ -1,4 +1,4 @@
-#include "client/commands/doctor.h"
+#include "client/commands/health/doctor.h"
 
 #include <unistd.h>
 
@@ -15,8 +15,8 @@
 #include "client/cli/output_options.h"
 #include "client/cli/values.h"
 #include "client/commands/common/collect_target.h"
-#include "client/commands/common/doctor_checks.h"
 #include "client/commands/common/target_daemon.h"
+#include "client/commands/health/doctor_checks.h"
 #include "client/link/daemon_choice.h"
 #include "client/screens/json/screen_json.h"
 #include "client/screens/symbols/module_rows.h"

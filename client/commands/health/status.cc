@@ -1,4 +1,4 @@
-#include "client/commands/status.h"
+#include "client/commands/health/status.h"
 
 #include <unistd.h>
 
