@@ -5,15 +5,18 @@
 #include <array>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bpf/shared/events.h"
+#include "daemon/aggregate/concurrency/concurrency.h"
 #include "daemon/aggregate/waits/path.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
+#include "daemon/source/procfs/cpu_limits.h"
 #include "daemon/symbolize/names/symbolizer.h"
 
 namespace profd::aggregate {
@@ -35,6 +38,8 @@ struct ProfileProcess {
   std::string executable;  // path of its file; "": unknown
   std::string build_id;    // of that file, if the profile has a frame in it; "": unknown
   process::PythonInterpreterRef interpreter = nullptr;  // null: profd knows of none
+  std::optional<Concurrency> concurrency;               // of requested sessions with a wait log
+  std::optional<source::CpuLimits> cpu_limits;          // at the end of a live session
 };
 
 // Copies what is known of a process. `info` may be null. Does not set `exited`.
@@ -54,10 +59,11 @@ struct ProfileThread {
   // so that the closure error can show a fault of the clock.
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
-  profd_clock clock{};         // times inside the session, exact but for PROFD_STOLEN_SPREAD
-  bool began = false;          // inside the session
-  bool exited = false;         // inside the session
-  bool clock_missing = false;  // the clock was not read: the samples are not scaled
+  profd_clock clock{};              // times inside the session, exact but for PROFD_STOLEN_SPREAD
+  bool began = false;               // inside the session
+  bool exited = false;              // inside the session
+  bool clock_missing = false;       // the clock was not read: the samples are not scaled
+  std::vector<std::uint16_t> cpus;  // on which samples saw it, ascending; of requested sessions
   // By state: what an edge weighs, as a fraction of weight_ns / count of its sample
   // (sampling_error.h); 0: not known.
   std::array<double, 3> edge_factors{};
@@ -114,6 +120,8 @@ struct Profile {
   std::string kernel;
   std::string hook;
   std::string profd_version;
+  std::uint32_t cpus = 0;  // of the host that were online; 0: not known
+  bool no_hardware_counters = false;
   std::vector<ProfileProcess> processes;
   std::vector<ProfileThread> threads;
   std::vector<symbolize::Frame> frames;

@@ -9,6 +9,7 @@
 
 #include "bpf/shared/control.h"
 #include "bpf/shared/points.h"
+#include "daemon/aggregate/concurrency/concurrency_count.h"
 #include "daemon/aggregate/moved_stacks.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights/weights.h"
@@ -55,6 +56,7 @@ Profile ProfileAssembly::Run() {
     if (is_observed()) AddObserved(thread, groups[thread]);
     if (paths_) paths_->CountWakeUps(profile_.threads[thread].key, thread, lives_[thread].window);
   }
+  CountConcurrency();
   GroupThreads();
   // The history sums its samples up, and knows of no edges.
   if ((mode_ & PROFD_SESSION_BACKGROUND) == 0 && input_.point_seed != 0)
@@ -105,6 +107,7 @@ void ProfileAssembly::AddThreads() {
     thread.began = life.began;
     thread.exited = life.exited;
     thread.clock_missing = life.clock_missing;
+    if ((mode_ & PROFD_SESSION_BACKGROUND) == 0) thread.cpus = history.cpus();
     profile_.threads.push_back(std::move(thread));
     lives_.push_back(life);
   }
@@ -352,6 +355,29 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
     sample.count = static_cast<std::uint32_t>(
         std::min<std::uint64_t>(whole[i].count, std::numeric_limits<std::uint32_t>::max()));
   }
+}
+
+void ProfileAssembly::CountConcurrency() {
+  if (input_.waits == nullptr || input_.point_seed == 0 || is_observed() ||
+      (mode_ & PROFD_SESSION_BACKGROUND) != 0)
+    return;
+  // The finest level of which all intervals have the points.
+  const std::uint32_t level =
+      input_.waits->CoarsestLevel(start_.time_ns, std::numeric_limits<std::uint64_t>::max());
+  if (level == 0) return;
+  std::vector<ConcurrencyCount> counts(profile_.processes.size(),
+                                       {*input_.waits, input_.point_seed, level});
+  for (std::size_t i = 0; i < profile_.threads.size(); ++i) {
+    const Lifetime& life = lives_[i];
+    const bool blocked = life.blocked_since_ns.has_value();
+    counts[profile_.threads[i].process].Add(
+        {.key = profile_.threads[i].key,
+         .life = life.window,
+         .off_since_ns = blocked ? life.blocked_since_ns : life.runnable_since_ns,
+         .blocked = blocked});
+  }
+  for (std::size_t i = 0; i < counts.size(); ++i)
+    profile_.processes[i].concurrency = std::move(counts[i]).Count();
 }
 
 bool ProfileAssembly::IsNamed(const ProfileThread& thread) const {

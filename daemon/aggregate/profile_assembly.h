@@ -89,6 +89,8 @@ class ProfileAssembly {
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
   // The off-CPU parts of a session in snapshot mode.
   void AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts);
+  // How many threads of each process ran at once.
+  void CountConcurrency();
   // Whether the thread has begun and ended in the session, and can expect so few samples that it is
   // scaled together with others that are alike.
   [[nodiscard]] bool IsScaledWithOthers(const ProfileThread& thread) const;

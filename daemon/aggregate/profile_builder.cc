@@ -223,6 +223,7 @@ bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& s
     ++parts_dropped_;
     return false;
   }
+  if (!part.snapshot && !is_observed()) threads_[part.thread].OnSeen(symbolized.sample.cpu);
   // The stack of a thread that has moved is not known, and its one frame is never shown.
   if ((part.stack_flags & PROFD_STACK_MOVED) == 0) part.node = stacks_.Intern(symbolized.frames);
   parts_.push_back(part);
@@ -470,6 +471,9 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
     longest.off_cpu_period_ns = std::max(longest.off_cpu_period_ns, change.off_cpu_period_ns);
   }
   Profile profile = ProfileAssembly(start_, end, longest, input).Run();
+  // Threads that the session does not have may have run, too.
+  if (threads_dropped_ != 0 || !beyond_share_.empty())
+    for (ProfileProcess& process : profile.processes) process.concurrency.reset();
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;
   profile.end_ns = end.epoch_ns;
@@ -489,6 +493,8 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
   profile.host = origin_.host;
   profile.kernel = origin_.kernel;
   profile.profd_version = origin_.profd_version;
+  profile.cpus = origin_.cpus;
+  profile.no_hardware_counters = origin_.no_hardware_counters;
   profile.hook = source::HookName(start_.hook);
   profile.cost.daemon_cpu_ns =
       end.own_cpu_ns > start_.own_cpu_ns ? end.own_cpu_ns - start_.own_cpu_ns : 0;

@@ -34,6 +34,8 @@ struct ProfileOrigin {
   std::uint64_t boot_unix_ns = 0;  // CLOCK_REALTIME minus CLOCK_MONOTONIC
   // Show the pids of the innermost pid namespace, because the caller lives in a container.
   bool innermost_pids = false;
+  std::uint32_t cpus = 0;  // that are online; 0: not known, as in a replay
+  bool no_hardware_counters = false;
 };
 
 // Belongs to one session and lives on the symbolizer thread. Events must come in order of time.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -201,6 +202,11 @@ void AddMember(const ProfileProcess& member, ProfileProcess& group) {
   if (group.command_line != member.command_line) group.command_line.clear();
   if (group.build_id.empty()) group.build_id = member.build_id;
   group.exited = group.exited && member.exited;
+  group.cpu_limits.reset();
+  if (group.concurrency && member.concurrency)
+    *group.concurrency += *member.concurrency;
+  else
+    group.concurrency.reset();
 }
 
 void AddMember(const ProfileThread& member, ProfileThread& group) {
@@ -210,6 +216,9 @@ void AddMember(const ProfileThread& member, ProfileThread& group) {
   group.group_elapsed_ns += Elapsed(member);
   AddClock(member.clock, group.clock);
   group.clock_missing = group.clock_missing || member.clock_missing;
+  std::vector<std::uint16_t> cpus;
+  std::ranges::set_union(group.cpus, member.cpus, std::back_inserter(cpus));
+  group.cpus = std::move(cpus);
 }
 
 }  // namespace profd::aggregate

@@ -87,6 +87,12 @@ void ThreadHistory::SetComm(const std::string& comm) {
   if (!comm.empty()) comm_ = comm;
 }
 
+void ThreadHistory::OnSeen(std::uint32_t cpu) {
+  const auto number = static_cast<std::uint16_t>(cpu);
+  const auto at = std::lower_bound(cpus_.begin(), cpus_.end(), number);
+  if (at == cpus_.end() || *at != number) cpus_.insert(at, number);
+}
+
 void ThreadHistory::AddReading(const wire::ClockEvent& event) {
   // An epoch can be reported twice: the task iterator reads it, and the end of the thread repeats
   // the last epoch that the thread has passed. The totals are the same.
@@ -160,6 +166,8 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
     final = &last->totals;
     if (last->at.epoch == end.epoch && last->state == PROFD_STATE_BLOCKED)
       life.blocked_since_ns = last->since_ns;
+    if (last->at.epoch == end.epoch && last->state == PROFD_STATE_RUNNABLE)
+      life.runnable_since_ns = last->since_ns;
   }
   life.window.end_ns = std::max(life.window.end_ns, life.window.begin_ns);
 

@@ -32,6 +32,8 @@ struct Lifetime {
   // Set if the thread is blocked at the end of the window, and the clock knows the begin of that
   // wait, which may be before the window.
   std::optional<std::uint64_t> blocked_since_ns;
+  // The same of a thread that waits for a CPU there without having slept.
+  std::optional<std::uint64_t> runnable_since_ns;
 };
 
 // Belongs to a ProfileBuilder; used by its thread. Events must come in order of time. It keeps at
@@ -47,6 +49,8 @@ class ThreadHistory {
   // identity.
   void Rename(const ThreadKey& key, const ProcessKey& process);
   void SetComm(const std::string& comm);
+  // A sample has seen it on this CPU.
+  void OnSeen(std::uint32_t cpu);
 
   // The lifetime inside [start, end]. An empty window: the thread has no time there.
   [[nodiscard]] Lifetime Resolve(const Instant& start, const Instant& end) const;
@@ -54,6 +58,7 @@ class ThreadHistory {
   [[nodiscard]] const ThreadKey& key() const { return key_; }
   [[nodiscard]] const ProcessKey& process() const { return process_; }
   [[nodiscard]] const std::string& comm() const { return comm_; }
+  [[nodiscard]] const std::vector<std::uint16_t>& cpus() const { return cpus_; }  // ascending
   // A fork, a clock or an exit of the thread has come.
   [[nodiscard]] bool has_events() const { return seen_ || exit_ns_ != 0; }
   // An event has shown the thread, and none has shown that it died or left the session.
@@ -91,6 +96,7 @@ class ThreadHistory {
   std::uint64_t exit_ns_ = 0;         // 0: no exit event
   std::uint64_t clock_begin_ns_ = 0;  // 0: no clock event yet
   std::vector<Reading> readings_;     // ascending by epoch
+  std::vector<std::uint16_t> cpus_;
   std::optional<End> end_;
   std::optional<End> earlier_end_;  // as it was reported before
 };

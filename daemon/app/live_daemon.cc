@@ -16,6 +16,8 @@
 #include "daemon/base/own_usage.h"
 #include "daemon/base/proc_stat.h"
 #include "daemon/python/merge/python_report.h"
+#include "daemon/source/perf/cpu_list.h"
+#include "daemon/source/perf/on_cpu_events.h"
 #include "daemon/store/sqlite/sqlite_store.h"
 #include "daemon/unwind/service/table_notes.h"
 
@@ -106,6 +108,12 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
           }};
 }
 
+// 0: the kernel does not say.
+std::uint32_t OnlineCpuCount() {
+  const auto cpus = source::OnlineCpus();
+  return cpus ? static_cast<std::uint32_t>(cpus->size()) : 0;
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options,
@@ -154,7 +162,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
             .origin = {.host = info.host,
                        .kernel = info.kernel_release,
                        .profd_version = info.profd_version,
-                       .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns)},
+                       .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns),
+                       .cpus = OnlineCpuCount(),
+                       .no_hardware_counters = !source::HasHardwareCounters()},
             .store = *std::move(store)},
       options, rules, clock, logger);
   PROFD_TRY(daemon->front_end_.Serve(AccessOf(options, std::move(sockets))));

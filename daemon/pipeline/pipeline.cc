@@ -164,6 +164,9 @@ void LivePipeline::Symbolize() {
                           SymbolizerStage::Waiting waiting{TakeExpected(event), parts_.origin};
                           waiting.origin.innermost_pids =
                               waiting.session && waiting.session->spec().target.pidns_inode != 0;
+                          if ((event.mode & PROFD_SESSION_BACKGROUND) == 0)
+                            waiting.cpu_limits =
+                                std::make_unique<CpuLimitWatch>(parts_.proc, parts_.cgroups);
                           return waiting;
                         },
                         {.session = SessionLimits(parts_.memory.limits().session)});

@@ -66,7 +66,8 @@ class LivePipeline : public SessionBackend {
     spdlog::logger& logger;
     const budget::MemoryBudget& memory;  // full: samples are dropped, sessions refused
     aggregate::ProfileOrigin origin;
-    ReadCommandLine command_line{};  // called by one thread at a time; null: none is known
+    ProcFs cgroups{"/sys/fs/cgroup"};  // where the hierarchy (version 2) is mounted
+    ReadCommandLine command_line{};    // called by one thread at a time; null: none is known
   };
 
   explicit LivePipeline(Parts parts);

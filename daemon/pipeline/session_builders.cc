@@ -58,6 +58,7 @@ void SessionBuilders::AddSample(const symbolize::SymbolizedSample& symbolized,
 void SessionBuilders::AddProcess(Running& running, const process::ProcessInfoRef& process) {
   if (running.dump) running.dump->AddProcess(process);
   running.builder.AddProcess(process);
+  if (running.cpu_limits) running.cpu_limits->Add(process);
 }
 
 template <typename Event>
@@ -149,6 +150,7 @@ void SessionBuilders::Finish(Running& running, const SessionEvent& end) const {
     return;
   }
   auto profile = running.builder.Build(end, lookup);
+  if (running.cpu_limits) running.cpu_limits->Describe(profile);
   // Frames have lines if another session requests them.
   if (!lines) ForgetLines(profile.frames);
   if (running.session->groups_short_lived())

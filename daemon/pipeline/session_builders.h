@@ -18,6 +18,7 @@
 #include "daemon/aggregate/stack_tree.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/result.h"
+#include "daemon/pipeline/cpu_limit_watch.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/pipeline/stage_counters.h"
 #include "daemon/process/process_info.h"
@@ -41,6 +42,7 @@ class SessionBuilders {
     aggregate::ProfileOrigin origin;
     // Replays: the finest period of the recorded on-CPU samples. 0: that of the running sessions.
     std::uint64_t effective_on_cpu_period_ns = 0;
+    std::unique_ptr<CpuLimitWatch> cpu_limits = nullptr;  // null: they are not asked for
   };
   using Finder = std::function<Waiting(const wire::SessionEvent&)>;
 
@@ -79,13 +81,15 @@ class SessionBuilders {
             const aggregate::ProfileBuilder::Limits& limits)
         : session(std::move(waiting.session)),
           builder(start, waiting.origin, limits),
-          effective_on_cpu_period_ns(waiting.effective_on_cpu_period_ns) {
+          effective_on_cpu_period_ns(waiting.effective_on_cpu_period_ns),
+          cpu_limits(std::move(waiting.cpu_limits)) {
       if (session->spec().dump) dump.emplace(std::move(waiting.origin));
     }
     std::shared_ptr<Session> session;
     aggregate::ProfileBuilder builder;
     std::optional<aggregate::DumpBuilder> dump;  // if set, the result is the dump
     std::uint64_t effective_on_cpu_period_ns;
+    std::unique_ptr<CpuLimitWatch> cpu_limits;
     std::vector<NamedCount> dropped_before;     // by the stages, before the session
     std::optional<std::uint32_t> next_session;  // the one that continues where this one ends
   };

@@ -2,8 +2,10 @@
 
 #include <linux/perf_event.h>
 #include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <charconv>
 #include <chrono>
@@ -31,6 +33,13 @@ perf_event_attr SamplingAttr(session::OnCpuClock clock, std::uint64_t period) {
 }
 
 }  // namespace
+
+bool HasHardwareCounters(const std::string& sys_root) {
+  constexpr std::array kDrivers{"cpu", "cpu_core"};
+  return std::ranges::any_of(kDrivers, [&](const char* driver) {
+    return ::access((sys_root + "/bus/event_source/devices/" + driver).c_str(), F_OK) == 0;
+  });
+}
 
 double NominalCyclesPerNs(const std::string& sys_root, const std::string& proc_root) {
   const auto text =

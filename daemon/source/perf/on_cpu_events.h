@@ -61,6 +61,10 @@ class OnCpuEvents {
   std::jthread redraw_;  // last: ends before what it uses
 };
 
+// Whether the kernel has a driver for the counters of the CPUs: "cpu", or "cpu_core" where there
+// are cores of two kinds.
+[[nodiscard]] bool HasHardwareCounters(const std::string& sys_root = "/sys");
+
 // Cycles per ns by the highest frequency the kernel knows; a virtual machine often knows but the
 // present one, of /proc/cpuinfo. 1 where there is none. Only how often samples are taken hangs on
 // it, and raw weights: shares are scaled to the exact clock in any case.

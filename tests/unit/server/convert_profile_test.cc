@@ -28,6 +28,8 @@ aggregate::Profile MakeProfile() {
   profile.kernel = "6.18";
   profile.hook = "sched_exit_tp";
   profile.profd_version = "0.1.0";
+  profile.cpus = 112;
+  profile.no_hardware_counters = true;
   aggregate::ProfileProcess process;
   process.key = {100, 6};
   process.shown_pid = 7;
@@ -36,6 +38,9 @@ aggregate::Profile MakeProfile() {
   process.cgroup = "/slice";
   process.exited = true;
   process.executable = "/bin/x";
+  process.concurrency = aggregate::Concurrency{.levels = {{2, 70, 71}}, .unknown_points = 72};
+  process.cpu_limits = source::CpuLimits{
+      .allowed_cpus = 73, .quota_cpus = 1.5, .quota_periods = 74, .throttled_periods = 75};
   profile.processes.push_back(process);
   aggregate::ProfileThread thread;
   thread.key = {101, 8};
@@ -48,6 +53,7 @@ aggregate::Profile MakeProfile() {
   thread.clock = std::bit_cast<profd_clock>(fields);
   std::ranges::fill(thread.clock.stolen_ns, 0);
   thread.began = true;
+  thread.cpus = {0, 56};
   profile.threads.push_back(thread);
   symbolize::Frame frame;
   frame.kind = symbolize::FrameKind::kJit;
@@ -96,6 +102,8 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.kernel(), "6.18");
   EXPECT_EQ(proto.hook(), "sched_exit_tp");
   EXPECT_EQ(proto.profd_version(), "0.1.0");
+  EXPECT_EQ(proto.cpus(), 112u);
+  EXPECT_TRUE(proto.no_hardware_counters());
   ASSERT_EQ(proto.processes_size(), 1);
   EXPECT_EQ(proto.processes(0).pid(), 7u);
   EXPECT_EQ(proto.processes(0).start_ns(), 6u);
@@ -103,6 +111,15 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.processes(0).command_line(), "comm --flag");
   EXPECT_EQ(proto.processes(0).cgroup(), "/slice");
   EXPECT_TRUE(proto.processes(0).exited());
+  ASSERT_EQ(proto.processes(0).concurrency().levels_size(), 1);
+  EXPECT_EQ(proto.processes(0).concurrency().levels(0).threads(), 2u);
+  EXPECT_EQ(proto.processes(0).concurrency().levels(0).running(), 70u);
+  EXPECT_EQ(proto.processes(0).concurrency().levels(0).wanting(), 71u);
+  EXPECT_EQ(proto.processes(0).concurrency().unknown_points(), 72u);
+  EXPECT_EQ(proto.processes(0).cpu_limits().allowed_cpus(), 73u);
+  EXPECT_EQ(proto.processes(0).cpu_limits().quota_cpus(), 1.5);
+  EXPECT_EQ(proto.processes(0).cpu_limits().quota_periods(), 74u);
+  EXPECT_EQ(proto.processes(0).cpu_limits().throttled_periods(), 75u);
   ASSERT_EQ(proto.frames_size(), 1);
   EXPECT_EQ(proto.frames(0).kind(), v1::FRAME_JIT);
   EXPECT_TRUE(proto.frames(0).inlined());

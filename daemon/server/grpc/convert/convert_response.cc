@@ -35,6 +35,23 @@ static_assert(static_cast<int>(symbolize::FrameKind::kPseudo) == v1::FRAME_PSEUD
 // Names come from ELF files and comms, and can have any bytes. proto3 strings must be UTF-8:
 // protobuf refuses a whole profile because of one bad name. So every text passes ValidUtf8.
 
+void Fill(const aggregate::Concurrency& concurrency, v1::Concurrency& proto) {
+  for (const aggregate::ConcurrencyLevel& level : concurrency.levels) {
+    auto& added = *proto.add_levels();
+    added.set_threads(level.threads);
+    added.set_running(level.running);
+    added.set_wanting(level.wanting);
+  }
+  proto.set_unknown_points(concurrency.unknown_points);
+}
+
+void Fill(const source::CpuLimits& limits, v1::CpuLimits& proto) {
+  proto.set_allowed_cpus(limits.allowed_cpus);
+  proto.set_quota_cpus(limits.quota_cpus);
+  proto.set_quota_periods(limits.quota_periods);
+  proto.set_throttled_periods(limits.throttled_periods);
+}
+
 void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_pid(process.shown_pid);
   proto.set_start_ns(process.key.start_ns);
@@ -50,6 +67,8 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_build_id(ValidUtf8(process.build_id));
   proto.set_parent(ValidUtf8(process.parent));
   proto.set_group_size(process.group_size);
+  if (process.concurrency) Fill(*process.concurrency, *proto.mutable_concurrency());
+  if (process.cpu_limits) Fill(*process.cpu_limits, *proto.mutable_cpu_limits());
   if (!process.interpreter) return;
   const auto& version = process.interpreter->version;
   proto.set_python(version.empty() ? "?" : ValidUtf8(version));
@@ -115,6 +134,7 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
     for (const double factor : thread.edge_factors) proto.add_edge_factors(factor);
   proto.set_group_size(thread.group_size);
   proto.set_elapsed_ns(thread.group_elapsed_ns);
+  for (const std::uint16_t cpu : thread.cpus) proto.add_cpus(cpu);
 }
 
 // Numbers the modules of a profile. One file can have several descriptions, if a debug file arrived
@@ -313,6 +333,8 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   proto.set_kernel(ValidUtf8(profile.kernel));
   proto.set_hook(ValidUtf8(profile.hook));
   proto.set_profd_version(ValidUtf8(profile.profd_version));
+  proto.set_cpus(profile.cpus);
+  proto.set_no_hardware_counters(profile.no_hardware_counters);
   for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
   Modules modules(proto);
