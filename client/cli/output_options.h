@@ -26,7 +26,10 @@ enum class Report {
   kWaitsSvg,
   kReport,  // as the formats of its files say: the next two, too
   kReportCsv,
-  kReportJson
+  kReportJson,
+  kThreads,  // the same
+  kThreadsCsv,
+  kThreadsJson
 };
 
 struct NameOptions {

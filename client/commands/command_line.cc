@@ -16,6 +16,7 @@
 #include "client/commands/query.h"
 #include "client/commands/report.h"
 #include "client/commands/symbols.h"
+#include "client/commands/threads.h"
 #include "client/commands/top.h"
 #include "client/commands/waits.h"
 
@@ -39,6 +40,7 @@ std::vector<std::unique_ptr<Verb>> MakeVerbs() {
   verbs.push_back(std::make_unique<CollectVerb>());
   verbs.push_back(std::make_unique<TopVerb>());
   verbs.push_back(std::make_unique<WaitsVerb>());
+  verbs.push_back(std::make_unique<ThreadsVerb>());
   verbs.push_back(std::make_unique<ReportVerb>());
   verbs.push_back(std::make_unique<QueryVerb>());
   verbs.push_back(std::make_unique<ListVerb>());

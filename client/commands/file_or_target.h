@@ -1,5 +1,5 @@
-// FileOrTarget: commands that read a json file of collect, collect a target themselves, or take a
-// range of the history.
+// FileOrTarget: commands that read a json file of collect, or collect a target themselves.
+// AnySource: of those, the ones that read the history, too.
 #pragma once
 
 #include <optional>
@@ -36,18 +36,21 @@ using FileOrTarget = std::variant<CollectOptions, ExportCommandOptions>;
 
 [[nodiscard]] int RunFileOrTarget(const FileOrTarget& options, const Context& context);
 
-struct RawFileOrHistory : RawFileOrTarget {
+// As the user wrote it. Where a file stands, a pid or a range of the history may stand, too.
+struct RawAnySource : RawFileOrTarget {
   RawTimes times;
   RawFilters filters;
 };
 
-using FileOrHistory = std::variant<CollectOptions, ExportCommandOptions, QueryOptions>;
+using AnySource = std::variant<CollectOptions, ExportCommandOptions, QueryOptions>;
 
-// Nothing: no time of the history is named, so it is a file or a target. `or_else`: for the error
-// of a filter without a time, what takes a part of those; "": nothing does.
-[[nodiscard]] Result<std::optional<HistoryQuestion>> TakeHistory(const RawFileOrHistory& raw,
-                                                                 const char* or_else);
+// All options of the source; not those of the output.
+void AddAnySource(Command& command, RawAnySource& raw);
+// `or_else`: for the error of a filter of the history without a time, what takes a part of the
+// other sources, as "; --filter does"; "": nothing does.
+[[nodiscard]] Result<AnySource> TakeAnySource(const RawAnySource& raw, OutputOptions output,
+                                              const std::string& or_else);
 
-[[nodiscard]] int RunFileOrHistory(const FileOrHistory& options, const Context& context);
+[[nodiscard]] int RunAnySource(const AnySource& options, const Context& context);
 
 }  // namespace profd::client

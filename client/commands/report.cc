@@ -5,7 +5,6 @@
 #include <charconv>
 #include <utility>
 
-#include "client/cli/time_values.h"
 #include "client/cli/values.h"
 #include "client/commands/common/profile_report.h"
 #include "client/profile/report/report_table.h"
@@ -29,10 +28,6 @@ std::vector<std::string> UnitNames() {
   names.reserve(kUnits.size());
   for (const UnitName& unit : kUnits) names.emplace_back(unit.name);
   return names;
-}
-
-bool IsNumber(const std::string& text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
 Result<std::size_t> ParseCount(const char* option, const std::string& text) {
@@ -71,7 +66,7 @@ ReportVerb::ReportVerb()
                       "  profctl report out.json --callers malloc --callees malloc\n"
                       "  profctl report out.json --annotate train.py\n"
                       "  profctl report 2h..1h --by wait --unit nginx"}) {
-  AddSource();
+  AddAnySource(command(), raw_);
   AddQuestion();
   AddTrees();
   AddOutputFiles(command(), raw_.files,
@@ -81,17 +76,6 @@ ReportVerb::ReportVerb()
             "csv and json have all rows, with times in ns.");
   AddNames(command(), raw_.names);
   AddNoProgress(command(), raw_.no_progress);
-}
-
-void ReportVerb::AddSource() {
-  command().behind = &raw_.command;
-  command().Add({.names = "FILE", .into = &raw_.input, .offer = Offer::kFiles});
-  AddTarget(command(), raw_.target);
-  AddDuration(command(), raw_.duration, kTenSecondsOrCommand);
-  AddFrequency(command(), raw_.sampling);
-  AddChildren(command(), raw_.target);
-  AddTimes(command(), raw_.times);
-  AddHistoryFilters(command(), raw_.filters);
 }
 
 void ReportVerb::AddQuestion() {
@@ -266,26 +250,13 @@ Result<void> ReportVerb::Take() {
   auto question = TakeQuestion();
   if (!question) return question.error();
   output.question = *std::move(question);
-  auto history = TakeHistory(raw_, "; --filter takes a part of a file or a collection");
-  if (!history) return history.error();
-  if (*history) {
-    options_ = QueryOptions{**std::move(history), std::move(output)};
-    return {};
-  }
-  RawFileOrTarget source = static_cast<const RawFileOrTarget&>(raw_);
-  if (IsNumber(source.input)) {
-    if (source.target.kinds() > 0)
-      return Usage("both process " + source.input + " and another target are named",
-                   "leave one out; a file of that name is ./" + source.input);
-    source.target.pids = {std::exchange(source.input, "")};
-  }
-  auto options = TakeFileOrTarget(source, std::move(output), std::nullopt,
-                                  "-- COMMAND, a PID, a FILE.json or a range of times, 2h..1h");
+  auto options =
+      TakeAnySource(raw_, std::move(output), "; --filter takes a part of a file or a collection");
   if (!options) return options.error();
-  std::visit([this](auto& taken) { options_ = std::move(taken); }, *options);
+  options_ = *std::move(options);
   return {};
 }
 
-int ReportVerb::Run(const Context& context) { return RunFileOrHistory(options_, context); }
+int ReportVerb::Run(const Context& context) { return RunAnySource(options_, context); }
 
 }  // namespace profd::client

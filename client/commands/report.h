@@ -16,10 +16,10 @@ class ReportVerb : public Verb {
     return !raw_.no_progress && raw_.command.empty();
   }
   [[nodiscard]] int Run(const Context& context) override;
-  [[nodiscard]] const FileOrHistory& options() const { return options_; }
+  [[nodiscard]] const AnySource& options() const { return options_; }
 
  private:
-  struct Raw : RawFileOrHistory {
+  struct Raw : RawAnySource {
     std::string by;
     std::string filter;
     std::string sort;
@@ -36,7 +36,6 @@ class ReportVerb : public Verb {
     std::string format;
   };
 
-  void AddSource();
   void AddQuestion();
   void AddTrees();
   [[nodiscard]] Result<ReportQuestion> TakeQuestion() const;
@@ -45,7 +44,7 @@ class ReportVerb : public Verb {
   [[nodiscard]] Result<void> TakeTree(ReportQuestion& question) const;
 
   Raw raw_;
-  FileOrHistory options_;
+  AnySource options_;
 };
 
 }  // namespace profd::client

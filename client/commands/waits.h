@@ -16,14 +16,14 @@ class WaitsVerb : public Verb {
     return !raw_.no_progress && raw_.command.empty();
   }
   [[nodiscard]] int Run(const Context& context) override;
-  [[nodiscard]] const FileOrHistory& options() const { return options_; }
+  [[nodiscard]] const AnySource& options() const { return options_; }
 
  private:
-  struct Raw : RawFileOrHistory {
+  struct Raw : RawAnySource {
     std::string format;
   };
   Raw raw_;
-  FileOrHistory options_;
+  AnySource options_;
 };
 
 }  // namespace profd::client

@@ -115,6 +115,26 @@ Result<void> CheckSamples(const v1::Profile& profile) {
   return {};
 }
 
+Result<void> CheckConcurrency(const v1::Profile& profile) {
+  constexpr auto kMost = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max());
+  for (int i = 0; i < profile.processes_size(); ++i) {
+    std::uint64_t running = 0;
+    std::uint64_t wanting = 0;
+    std::int64_t before = -1;
+    for (const v1::Concurrency::Level& level : profile.processes(i).concurrency().levels()) {
+      if (level.threads() <= before || level.running() > kMost - running ||
+          level.wanting() > kMost - wanting)
+        return Corrupt("the concurrency of process " + std::to_string(i) + " makes no sense");
+      before = level.threads();
+      running += level.running();
+      wanting += level.wanting();
+    }
+    if (running != wanting)
+      return Corrupt("the concurrency of process " + std::to_string(i) + " does not add up");
+  }
+  return {};
+}
+
 bool IsSound(const v1::Dump& dump, const v1::DumpThread& thread) {
   return Fits(thread.process(), dump.processes_size()) &&
          Fits(thread.owner(), dump.threads_size() + 1) && v1::State_IsValid(thread.state()) &&
@@ -138,6 +158,7 @@ Result<void> CheckProfile(const v1::Profile& profile) {
                         profile.operators_size() + 1);
   }
   PROFD_TRY(CheckStacks(profile));
+  PROFD_TRY(CheckConcurrency(profile));
   PROFD_TRY(CheckPaths(profile));
   return CheckSamples(profile);
 }

@@ -116,10 +116,14 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
   only.clear_samples();
   std::vector<std::uint32_t> processes(static_cast<std::size_t>(profile.processes_size()),
                                        kLeftOut);
+  std::vector<bool> cut(processes.size());  // without some of its threads
   std::vector<std::uint32_t> threads;
   for (const v1::Thread& thread : profile.threads()) {
     threads.push_back(kLeftOut);
-    if (!Holds(filter, profile, thread)) continue;
+    if (!Holds(filter, profile, thread)) {
+      cut[thread.process()] = true;
+      continue;
+    }
     std::uint32_t& process = processes[thread.process()];
     if (process == kLeftOut) {
       process = static_cast<std::uint32_t>(only.processes_size());
@@ -129,6 +133,9 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     *only.add_threads() = thread;
     only.mutable_threads()->rbegin()->set_process(process);
   }
+  for (std::size_t i = 0; i < cut.size(); ++i)
+    if (cut[i] && processes[i] != kLeftOut)
+      only.mutable_processes(static_cast<int>(processes[i]))->clear_concurrency();
   only.clear_wake_ups();
   for (const v1::WakeUps& wake_ups : profile.wake_ups()) {
     if (threads[wake_ups.thread()] == kLeftOut) continue;

@@ -27,6 +27,60 @@ v1::Profile SpinningProfile() {
   return maker.Make();
 }
 
+v1::Profile PoolProfile() {
+  ProfileMaker maker;
+  const auto spin = maker.AddRule(v1::CLASS_SPIN, "gomp_.*");
+  maker.Add(maker.AddThread(4242, "demo"), {"main", "join"}, Blocked(v1::WAIT_LOCK, 10'000, 1'000));
+  for (std::uint32_t i = 0; i < 4; ++i) {
+    const auto thread = maker.AddThread(4243 + i, "pool-" + std::to_string(i));
+    const std::uint64_t work_ms = i == 0 ? 4'000 : 1'000;
+    maker.Add(thread, {"run", "compute"},
+              Running(work_ms, static_cast<std::uint32_t>(work_ms / 10)));
+    if (i != 0)
+      maker.Add(thread, {"run", "gomp_barrier_wait"},
+                {.weight_ns = 1'000'000'000, .count = 100, .rule = spin});
+    maker.Add(thread, {"run", "compute"}, Runnable(2'000, 200));
+    const std::uint64_t left_ms = i == 0 ? 4'000 : 6'000;
+    maker.Add(thread, {"run", "wait"},
+              Blocked(v1::WAIT_LOCK, left_ms - 10, static_cast<std::uint32_t>(left_ms / 10 - 1)));
+    maker.Add(thread, {"run", "read"}, Blocked(v1::WAIT_IO, 10, 1));
+  }
+  const auto other = maker.AddProcess(77, "other");
+  maker.Add(maker.AddThread(77, "other", other), {"main"}, Blocked(v1::WAIT_SLEEP, 10'000, 1'000));
+  v1::Profile& profile = maker.profile();
+  profile.set_cpus(8);
+  profile.set_wakers(true);
+  profile.set_no_hardware_counters(true);
+  for (v1::Thread& thread : *profile.mutable_threads()) {
+    if (thread.tid() == 77) continue;
+    v1::ThreadClock& clock = *thread.mutable_clock();
+    clock.set_runnable_after_preemption_ns(clock.runnable_after_wakeup_ns() / 4);
+    clock.set_runnable_after_wakeup_ns(clock.runnable_after_wakeup_ns() -
+                                       clock.runnable_after_preemption_ns());
+    clock.set_blocked_interruptible_count(1'234);
+    clock.set_runnable_after_preemption_count(thread.tid() == 4242 ? 0 : 567);
+    clock.set_migrations(thread.tid() == 4242 ? 0 : 25);
+    for (const std::uint32_t cpu : {0u, 1u}) thread.add_cpus(cpu);
+  }
+  v1::Process& demo = *profile.mutable_processes(0);
+  const auto level = [&](std::uint32_t threads, std::uint64_t running, std::uint64_t wanting) {
+    v1::Concurrency::Level& added = *demo.mutable_concurrency()->add_levels();
+    added.set_threads(threads);
+    added.set_running(running);
+    added.set_wanting(wanting);
+  };
+  level(0, 400, 400);
+  level(1, 200, 150);
+  level(2, 400, 50);
+  level(4, 0, 400);
+  demo.mutable_concurrency()->set_unknown_points(3);
+  demo.mutable_cpu_limits()->set_allowed_cpus(2);
+  demo.mutable_cpu_limits()->set_quota_cpus(4);
+  demo.mutable_cpu_limits()->set_quota_periods(100);
+  demo.mutable_cpu_limits()->set_throttled_periods(12);
+  return maker.Make();
+}
+
 v1::Profile WaitingProfile() {
   ProfileMaker maker;
   const auto main = maker.AddThread(4242, "demo");

@@ -23,6 +23,11 @@ namespace profd::testing {
 // for the disk, 9.8 % for a timer, 4.2 % for a thread of another process, which is not followed
 // yet, and 3 % that is not known. engine-worker runs for 620 ms and waits for the disk for 210 ms.
 [[nodiscard]] v1::Profile WaitingProfile();
+// 10 s of "demo", which may use 2 of 8 CPUs: a main thread that waits, and a pool of four threads,
+// of which the first does 4 s of work, the others 1 s each and 1 s of spinning; they wait 8 s for a
+// CPU and for a lock. At 400 of 1,000 sampling points all four of them want a CPU; two run at most.
+// Its cgroup was throttled in 12 of 100 periods. Another process sleeps.
+[[nodiscard]] v1::Profile PoolProfile();
 // A thread with 70 ms in the operator aten::linear, which is of the phase forward (60 running, 10
 // blocked for a lock), and 30 ms in none.
 [[nodiscard]] v1::Profile OperatorProfile();

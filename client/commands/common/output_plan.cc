@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "client/commands/common/profile_report.h"
+#include "client/commands/common/thread_reports.h"
 #include "client/commands/common/wait_reports.h"
 #include "client/profile/profile_parts.h"
 #include "client/screens/json/screen_json.h"
@@ -103,6 +104,10 @@ Result<void> OutputPlan::AddReports(const OutputOptions& options, bool stdout_is
       const Result<Report> found = ProfileReportOf(file, options.format);
       if (!found) return found.error();
       report = *found;
+    } else if (report == Report::kThreads) {
+      const Result<Report> found = ThreadReportOf(file, options.format);
+      if (!found) return found.error();
+      report = *found;
     }
     if (report == Report::kWaitsSvg && options.files.empty() && stdout_is_terminal)
       return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
@@ -130,6 +135,10 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   const Palette palette(to_stdout && UseColor(context.global.color, STDOUT_FILENO));
   if (report_ == Report::kWaits)
     return RenderWaitReport(
+        output.report, profile,
+        {.width = width, .palette = palette, .complete = context.global.verbose});
+  if (report_ == Report::kThreads)
+    return RenderThreadReport(
         output.report, profile,
         {.width = width, .palette = palette, .complete = context.global.verbose});
   if (report_ == Report::kReport)

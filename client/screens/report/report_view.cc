@@ -106,18 +106,7 @@ SampledTime ReportParts::Of(const ReportTime& time, std::size_t column) const {
   return sum;
 }
 
-std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
-                       const ReportQuestion& question, const ReportViewOptions& options) {
-  const std::uint64_t elapsed_ns = LengthNs(profile);
-  const std::string facts = "   " + FormatDuration(elapsed_ns) + ", " +
-                            FormatCount(ThreadCount(profile), "thread") + ", " +
-                            FormatCount(SampleCount(profile), "sample");
-  const std::size_t room = options.width > facts.size() ? options.width - facts.size() : 0;
-  std::string head =
-      options.palette.Paint(
-          Tone::kStrong, CutMiddle(SafeText(TitleOf(profile)), std::max<std::size_t>(room, 20))) +
-      facts + "\n";
-  // In hundredths of a thread, whose rounded parts add up to the rounded sum.
+std::string AverageText(const ReportTime& all, std::uint64_t elapsed_ns) {
   const std::uint64_t unit = std::max<std::uint64_t>(elapsed_ns / 100, 1);
   const ReportParts parts(all);
   std::vector<std::uint64_t> ns;
@@ -132,7 +121,22 @@ std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
     sum += (sum.empty() ? "" : " + ") + text(rounded[i]) + " " + parts.name(i);
     hundredths += rounded[i];
   }
-  head += sum + " = " + text(hundredths) + " threads on average\n";
+  return sum + " = " + text(hundredths) + " threads on average";
+}
+
+std::string TitleLine(const v1::Profile& profile, const ReportViewOptions& options) {
+  const std::string facts = "   " + FormatDuration(LengthNs(profile)) + ", " +
+                            FormatCount(ThreadCount(profile), "thread") + ", " +
+                            FormatCount(SampleCount(profile), "sample");
+  const std::size_t room = options.width > facts.size() ? options.width - facts.size() : 0;
+  return options.palette.Paint(Tone::kStrong, CutMiddle(SafeText(TitleOf(profile)),
+                                                        std::max<std::size_t>(room, 20))) +
+         facts + "\n";
+}
+
+std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
+                       const ReportQuestion& question, const ReportViewOptions& options) {
+  std::string head = TitleLine(profile, options) + AverageText(all, LengthNs(profile)) + "\n";
   if (question.filter) head += "only: " + SafeText(question.filter->text()) + "\n";
   return head;
 }

@@ -49,6 +49,13 @@ class ReportParts {
   std::vector<std::vector<TimePart>> parts_;  // by column
 };
 
+// "0.54 working + 4.36 blocked = 4.90 threads on average": the parts as they are shown, in
+// hundredths that add up. Without a newline.
+[[nodiscard]] std::string AverageText(const ReportTime& all, std::uint64_t elapsed_ns);
+
+// Whose profile it is, how long, and how many threads and samples it has.
+[[nodiscard]] std::string TitleLine(const v1::Profile& profile, const ReportViewOptions& options);
+
 // The first lines: whose profile it is, and threads on average by part, which add up.
 [[nodiscard]] std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
                                      const ReportQuestion& question,

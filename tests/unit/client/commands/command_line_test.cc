@@ -54,7 +54,7 @@ TEST(CommandLineTest, SaysWhatWasMeant) {
 
 TEST(CommandLineTest, DashesOnlyWhereTheyMakeSense) {
   EXPECT_EQ(Refused({"status", "--", "ls"}).message,
-            "only collect, waits or report takes a command behind --");
+            "only collect, waits, threads or report takes a command behind --");
   EXPECT_EQ(Refused({"collect", "--"}).message, "no command behind --");
   (void)Refused({"export"});
   (void)Refused({});

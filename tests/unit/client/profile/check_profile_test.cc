@@ -70,6 +70,21 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
   }
 }
 
+TEST(CheckProfile, RefusesConcurrencyThatDoesNotAddUp) {
+  v1::Profile profile = testing::PoolProfile();
+  EXPECT_TRUE(CheckProfile(profile));
+  v1::Concurrency& concurrency = *profile.mutable_processes(0)->mutable_concurrency();
+  concurrency.mutable_levels(1)->set_running(1);
+  EXPECT_EQ(CheckProfile(profile).error().message,
+            "the profile is damaged: the concurrency of process 0 does not add up");
+  concurrency.mutable_levels(1)->set_threads(0);
+  EXPECT_EQ(CheckProfile(profile).error().message,
+            "the profile is damaged: the concurrency of process 0 makes no sense");
+  concurrency.mutable_levels(1)->set_threads(1);
+  concurrency.mutable_levels(1)->set_wanting(~0ull);
+  EXPECT_FALSE(CheckProfile(profile));
+}
+
 TEST(CheckProfile, RefusesDamagedPaths) {
   using Damage = std::function<void(v1::Profile&)>;
   const std::pair<const char*, Damage> kCases[] = {

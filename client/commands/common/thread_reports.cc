@@ -1,0 +1,39 @@
+#include "client/commands/common/thread_reports.h"
+
+#include <array>
+
+#include "client/commands/common/report_formats.h"
+#include "client/screens/threads/thread_sheet.h"
+#include "client/screens/threads/threads_view.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::array kFormats{ReportFormat{"table", ".txt", Report::kThreads},
+                              ReportFormat{"csv", ".csv", Report::kThreadsCsv},
+                              ReportFormat{"json", ".json", Report::kThreadsJson}};
+constexpr ReportFormats kThreadFormats("threads", kFormats);
+
+}  // namespace
+
+std::vector<std::string> ThreadFormats() { return kThreadFormats.Names(); }
+
+Result<Report> ThreadReportOf(const std::string& file, const std::string& format) {
+  return kThreadFormats.Find(file, format);
+}
+
+std::string RenderThreadReport(Report report, const v1::Profile& profile,
+                               const ThreadReportOptions& options) {
+  switch (report) {
+    case Report::kThreadsCsv:
+      return ThreadsCsv(profile);
+    case Report::kThreadsJson:
+      return ThreadsJson(profile);
+    default:
+      return RenderThreads(
+          profile,
+          {.width = options.width, .palette = options.palette, .complete = options.complete});
+  }
+}
+
+}  // namespace profd::client
