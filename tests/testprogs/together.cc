@@ -98,7 +98,7 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   const profd::testprog::Counter counter;
   std::atomic<bool> done{false};
-  std::atomic<bool> asked_to_end{false};
+  std::atomic<bool> should_end{false};
   std::vector<std::unique_ptr<Worker>> workers;
   for (std::uint32_t i = 0; i < threads; ++i) {
     Worker& worker = *workers.emplace_back(std::make_unique<Worker>());
@@ -112,12 +112,12 @@ int main(int argc, char** argv) {
   std::thread input([&] {
     std::string line;
     std::getline(std::cin, line);
-    asked_to_end = true;
+    should_end = true;
   });
   std::cout << "ready" << std::endl;
   std::vector<Wanted> own;
   std::int64_t begin_ns = MonotonicNs() + kPauseNs;
-  for (std::uint32_t turn = 0; !asked_to_end; ++turn, begin_ns += kTurnNs + kPauseNs) {
+  for (std::uint32_t turn = 0; !should_end; ++turn, begin_ns += kTurnNs + kPauseNs) {
     profd::testprog::RawSleepUntil(begin_ns);
     Wanted wanted{.begin_ns = begin_ns, .begun_ns = MonotonicNs()};
     const std::uint64_t until = counter.At(begin_ns + kTurnNs);

@@ -16,7 +16,7 @@
 #include "daemon/base/clock.h"
 #include "tests/accuracy/whom_suite.h"
 #include "tests/support/eventually.h"
-#include "tests/support/first_process.h"
+#include "tests/support/host_time.h"
 #include "tests/support/paths.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_folder.h"
