@@ -65,10 +65,12 @@ ReportVerb::ReportVerb()
                       "  profctl report out.json --tree\n"
                       "  profctl report out.json --callers malloc --callees malloc\n"
                       "  profctl report out.json --annotate train.py\n"
+                      "  profctl report $(pgrep -f train.py) --steps\n"
                       "  profctl report 2h..1h --by wait --unit nginx"}) {
   AddAnySource(command(), raw_);
   AddQuestion();
   AddTrees();
+  AddSteps();
   AddOutputFiles(command(), raw_.files,
                  "write to FILE: .csv, .json or .txt; may be given again for more files; - is "
                  "standard output");
@@ -160,6 +162,22 @@ void ReportVerb::AddTrees() {
                          "objdump."});
 }
 
+void ReportVerb::AddSteps() {
+  command().Add({.group = kReportGroup,
+                 .names = "--steps",
+                 .into = &raw_.steps,
+                 .help = "the steps of a Python program's training loop: how long they take, where "
+                         "their time goes, by line and phase, and which were slow",
+                 .more = "The loop is the outermost function whose line falls back again and "
+                         "again. With fewer than ten samples a step, steps are missed, and what "
+                         "is said of single ones has a ~; a higher -F helps."});
+  command().Add({.group = kReportGroup,
+                 .names = "--loop",
+                 .into = &raw_.loop,
+                 .value = "FUNCTION",
+                 .help = "of --steps: the function with the loop"});
+}
+
 Result<ReportQuestion> ReportVerb::TakeQuestion() const {
   ReportQuestion question;
   if (!raw_.filter.empty()) {
@@ -182,25 +200,30 @@ Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
   const bool sides = !raw_.callers.empty() || !raw_.callees.empty();
   const bool annotation = !raw_.annotate.empty();
   if (static_cast<int>(!raw_.by.empty()) + static_cast<int>(sides) + static_cast<int>(raw_.tree) +
-          static_cast<int>(annotation) >
+          static_cast<int>(annotation) + static_cast<int>(raw_.steps) >
       1)
-    return Usage("--by, --callers with --callees, --tree and --annotate are different reports",
-                 "name one of them");
+    return Usage(
+        "--by, --callers with --callees, --tree, --annotate and --steps are different reports",
+        "name one of them");
+  if (!raw_.loop.empty() && !raw_.steps)
+    return Usage("--loop is for --steps", "name that, too, or leave it out");
   if (raw_.timeline && !raw_.tree)
     return Usage("--timeline is for --tree", "name that, too, or leave it out");
   const bool of_tree = sides || raw_.tree;
   if (!raw_.depth.empty() && !of_tree)
     return Usage("--depth is for trees", "that is --callers, --callees or --tree");
-  if (!raw_.sort.empty() && (of_tree || annotation))
+  if (!raw_.sort.empty() && (of_tree || annotation || raw_.steps))
     return Usage("--sort is for tables by one key", "leave it out");
-  if (!raw_.limit.empty() && annotation)
+  if (!raw_.limit.empty() && (annotation || raw_.steps))
     return Usage("--limit is for tables and trees", "leave it out");
   question.callers = raw_.callers;
   question.callees = raw_.callees;
   question.tree = raw_.tree;
   question.timeline = raw_.timeline;
   question.annotate = raw_.annotate;
-  if (annotation) return {};
+  question.steps = raw_.steps;
+  question.loop = raw_.loop;
+  if (annotation || raw_.steps) return {};
   return of_tree ? TakeTree(question) : TakeTable(question);
 }
 

@@ -32,12 +32,15 @@ class ReportVerb : public Verb {
     bool tree = false;
     bool timeline = false;
     std::string annotate;
+    bool steps = false;
+    std::string loop;
     NameOptions names;
     std::string format;
   };
 
   void AddQuestion();
   void AddTrees();
+  void AddSteps();
   [[nodiscard]] Result<ReportQuestion> TakeQuestion() const;
   [[nodiscard]] Result<void> TakeForm(ReportQuestion& question) const;
   [[nodiscard]] Result<void> TakeTable(ReportQuestion& question) const;

@@ -13,9 +13,12 @@
 #include "client/profile/report/annotation.h"
 #include "client/profile/report/call_tree.h"
 #include "client/profile/report/report_table.h"
+#include "client/profile/steps/step_loop.h"
+#include "client/profile/steps/step_table.h"
 #include "client/screens/report/annotation_view.h"
 #include "client/screens/report/report_sheet.h"
 #include "client/screens/report/report_view.h"
+#include "client/screens/report/steps_view.h"
 #include "client/screens/report/tree_view.h"
 #include "client/system/disassembler.h"
 #include "client/text/text.h"
@@ -95,6 +98,14 @@ class Rendering {
           RenderTree(*tree, side + " of " + tree->nodes[0].name, Scale(tree->all_ns), Cut(), view_);
     }
     return report_ == Report::kReport ? text : Text(sheet);
+  }
+
+  [[nodiscard]] Result<std::string> Steps() const {
+    auto loop = FindStepLoop(profile_, question_.loop);
+    if (!loop) return loop.error();
+    const StepTable table = StepsOf(*std::move(loop), profile_);
+    if (report_ != Report::kReport) return Rows(SheetOf(table, profile_));
+    return RenderSteps(profile_, table, question_, view_);
   }
 
   [[nodiscard]] Result<std::string> Annotate() const {
@@ -181,6 +192,7 @@ Result<std::string> RenderProfileReport(Report report, const v1::Profile& profil
   table_options.kernel = question.kernel;
   const Rendering rendering(report, profile, question, options, table_options);
   if (!question.annotate.empty()) return rendering.Annotate();
+  if (question.steps) return rendering.Steps();
   if (question.tree) return rendering.Tree();
   if (!question.callers.empty() || !question.callees.empty()) return rendering.Sides();
   return question.keys.size() == 2 ? rendering.Cross() : rendering.Table();

@@ -27,6 +27,8 @@ struct ReportQuestion {
   std::optional<std::size_t> depth;  // levels of trees
   double least_share = 0.01;         // of lines of trees
   std::string annotate;              // a file or function in the place of a table; empty: none
+  bool steps = false;                // of a training loop, in the place of a table
+  std::string loop;                  // of steps: the function with the loop; empty: it is found
   std::optional<SampleFilter> filter;
   std::string sort;  // as SortRows takes it
   ReportUnit unit = ReportUnit::kShare;

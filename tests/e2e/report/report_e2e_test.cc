@@ -2,7 +2,9 @@
 // functions.
 #include <gmock/gmock.h>
 
+#include <array>
 #include <cmath>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -26,23 +28,31 @@ class ReportTest : public ProfctlTest {
     if (interpreter_.empty()) GTEST_SKIP() << "no CPython on this machine";
   }
 
-  // Collects while the program runs; what it says of itself goes to truth_.
-  void Collect() {
+  // Collects while a program of this folder runs; what it says of itself goes to `truth`.
+  void Collect(const std::string& name, const std::vector<std::string>& options, json& truth) {
     auto program = testing::Subprocess::Start(
-        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/known_shares.py"}, options_);
+        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/" + name}, options_);
     ASSERT_TRUE(program) << program.error().message;
     const auto ready = program->ReadLine();
     ASSERT_TRUE(ready) << ready.error().message;
     main_thread_ = std::to_string(program->pid());
-    const auto outcome =
-        Profctl({"collect", "-p", main_thread_, "-d", "3", "-F", "299", "-o", File("x.json")});
+    std::vector<std::string> arguments{"collect", "-p", main_thread_, "-o", File("x.json")};
+    arguments.insert(arguments.end(), options.begin(), options.end());
+    const auto outcome = Profctl(std::move(arguments));
     ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
     profile_ = ReadProfile(File("x.json"));
     program->WriteInput("end\n");
-    const auto truth = program->ReadLine();
-    ASSERT_TRUE(truth) << truth.error().message;
+    const auto said = program->ReadLine();
+    ASSERT_TRUE(said) << said.error().message;
+    truth = json::parse(*said);
+  }
+
+  // The program that knows the time of its functions; that goes to truth_.
+  void Collect() {
+    json truth;
+    ASSERT_NO_FATAL_FAILURE(Collect("known_shares.py", {"-d", "3", "-F", "299"}, truth));
     // What of each interval lies inside the session.
-    for (const auto& entry : json::parse(*truth)) {
+    for (const auto& entry : truth) {
       const auto begin = std::max(entry[2].get<std::uint64_t>(), profile_.start_ns());
       const auto end = std::min(entry[3].get<std::uint64_t>(), profile_.end_ns());
       if (begin < end) truth_[entry[0]][entry[1]] += static_cast<double>(end - begin);
@@ -134,6 +144,56 @@ TEST_F(ReportTest, TreesAndLinesHaveTheSameTimes) {
   double self = 0;
   for (const json& row : lines["rows"]) self += row["self_ns"].get<double>();
   EXPECT_GT(self, 0.9 * lines["total_ns"].get<double>());
+}
+
+// The lines of train() in known_steps.py that call the three parts of a step.
+std::vector<int> LinesOfParts() {
+  std::ifstream source(test::SourceDirectory() + "/tests/e2e/report/known_steps.py");
+  std::vector<int> lines;
+  int number = 0;
+  for (std::string line; std::getline(source, line);) {
+    ++number;
+    for (const char* call : {"        load_batch()", "        compute()", "        update()"})
+      if (line == call) lines.push_back(number);
+  }
+  return lines;
+}
+
+TEST_F(ReportTest, StepsAreThoseOfTheProgram) {
+  json truth;
+  ASSERT_NO_FATAL_FAILURE(
+      Collect("known_steps.py", {"-d", "5", "-F", "499", "--budget", "off"}, truth));
+  const json report = Report({"--steps"});
+  const json& rows = report["rows"];
+  ASSERT_GT(rows.size(), 20u) << report.dump(1);
+  // A step begins when the one before has ended and before it first reads the time. Where the line
+  // fell back lies between two samples, which are `reach_ns` apart at most.
+  const auto begins_there = [&](const json& row, const json& before, const json& step) {
+    const double begin = row["begin_ns"].get<double>() + static_cast<double>(profile_.start_ns());
+    const double reach = row["reach_ns"].get<double>();
+    return begin + reach >= before[3].get<double>() && begin - reach <= step[0].get<double>();
+  };
+  std::size_t first = 1;
+  while (first < truth.size() && !begins_there(rows[0], truth[first - 1], truth[first])) ++first;
+  ASSERT_LT(first + rows.size(), truth.size()) << "no step begins there";
+  std::array<double, 3> part_ns{};
+  double all_ns = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    const json& step = truth[first + i];
+    EXPECT_TRUE(begins_there(rows[i], truth[first + i - 1], step))
+        << "step " << i << ": " << rows[i].dump() << " is not " << step.dump();
+    for (std::size_t part = 0; part < part_ns.size(); ++part)
+      part_ns[part] += step[part + 1].get<double>() - step[part].get<double>();
+    all_ns += truth[first + i + 1][0].get<double>() - step[0].get<double>();
+  }
+  const std::vector<int> lines = LinesOfParts();
+  ASSERT_EQ(lines.size(), part_ns.size());
+  for (std::size_t part = 0; part < lines.size(); ++part) {
+    const std::string column = "line " + std::to_string(lines[part]) + " ns";
+    double seen_ns = 0;
+    for (const json& row : rows) seen_ns += row[column].get<double>();
+    ExpectShare(seen_ns, part_ns[part] / all_ns * report["total_ns"].get<double>(), report, column);
+  }
 }
 
 TEST_F(ReportTest, ATargetIsCollectedAndErrorsSayWhatIsWrong) {

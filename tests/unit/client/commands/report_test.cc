@@ -60,7 +60,13 @@ TEST(ReportVerbTest, TreesAndAnnotationsStandInThePlaceOfATable) {
   EXPECT_FALSE(tree.depth);
   EXPECT_EQ(OfFile({"--annotate", "a.py"}).output.question.annotate, "a.py");
   EXPECT_EQ(Refused({"report", "1", "--tree", "--by", "wait"}).message,
-            "--by, --callers with --callees, --tree and --annotate are different reports");
+            "--by, --callers with --callees, --tree, --annotate and --steps are different reports");
+  const ReportQuestion steps = OfFile({"--steps", "--loop", "train"}).output.question;
+  EXPECT_TRUE(steps.steps);
+  EXPECT_EQ(steps.loop, "train");
+  EXPECT_EQ(Refused({"report", "1", "--loop", "train"}).message, "--loop is for --steps");
+  EXPECT_EQ(Refused({"report", "1", "--steps", "--sort", "self"}).message,
+            "--sort is for tables by one key");
   EXPECT_EQ(Refused({"report", "1", "--timeline"}).message, "--timeline is for --tree");
   EXPECT_EQ(Refused({"report", "1", "--depth", "3"}).message, "--depth is for trees");
   EXPECT_EQ(Refused({"report", "1", "--tree", "--sort", "self"}).message,

@@ -1,0 +1,228 @@
+#include "client/profile/steps/step_loop.h"
+
+#include <algorithm>
+#include <functional>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+
+#include "client/profile/operators/operators.h"
+#include "client/profile/report/function_names.h"
+#include "client/profile/report/sample_filter.h"
+#include "client/profile/stack_names.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kLeastFalls = 10;
+// Of the time of the function that is there longest: an outer one that is there for less is not the
+// loop around it, but what came before, such as imports.
+constexpr double kLeastOfLongest = 0.5;
+constexpr std::size_t kMaxFunctions = 4'096;  // of one thread
+
+// Numbers of Python functions, by name and file.
+class Functions {
+ public:
+  explicit Functions(const v1::Profile& profile) {
+    std::map<std::pair<std::string_view, std::string_view>, std::uint32_t> known;
+    for (const v1::Frame& frame : profile.frames()) {
+      std::uint32_t number = kNone;
+      // What is made for an expression, "<listcomp>", repeats within a line.
+      const bool made = frame.name().starts_with('<') && frame.name() != "<module>";
+      if (frame.kind() == v1::FRAME_PYTHON && frame.line() != 0 && !made) {
+        const auto next = static_cast<std::uint32_t>(known.size());
+        number = known.try_emplace({frame.name(), frame.file()}, next).first->second;
+      }
+      of_frame_.push_back(number);
+    }
+  }
+  [[nodiscard]] std::uint32_t Of(std::uint32_t frame) const { return of_frame_[frame]; }
+
+  static constexpr std::uint32_t kNone = UINT32_MAX;
+
+ private:
+  std::vector<std::uint32_t> of_frame_;
+};
+
+// Where a function is that is on a stack.
+struct Place {
+  std::uint32_t function = 0;
+  std::uint32_t frame = 0;
+};
+
+// The functions of each stack, outermost first, each once: where its outermost frame is.
+class Places {
+ public:
+  explicit Places(const v1::Profile& profile) : profile_(profile), functions_(profile) {}
+
+  const std::vector<Place>& Of(std::uint32_t node) {
+    const auto [known, is_new] = by_node_.try_emplace(node);
+    if (!is_new) return known->second;
+    std::vector<Place> places;
+    for (std::uint32_t at = node; at != 0;) {
+      const v1::StackNode& one = profile_.nodes(static_cast<int>(at) - 1);
+      const std::uint32_t function = functions_.Of(one.frame());
+      if (function != Functions::kNone) places.push_back({function, one.frame()});
+      at = one.parent();
+    }
+    std::ranges::reverse(places);
+    std::vector<Place>& kept = by_node_[node];
+    for (const Place& place : places)
+      if (std::ranges::find(kept, place.function, &Place::function) == kept.end())
+        kept.push_back(place);
+    return kept;
+  }
+
+ private:
+  const v1::Profile& profile_;
+  const Functions functions_;
+  std::unordered_map<std::uint32_t, std::vector<Place>> by_node_;
+};
+
+// A function as it goes on in the samples of one thread.
+struct Course {
+  std::uint32_t frame = 0;  // one of its frames
+  std::size_t depth = 0;    // the least, of Python functions
+  std::uint32_t line = 0;   // at its last sample
+  std::uint64_t last_ns = 0;
+  std::uint64_t time_ns = 0;  // with it on the stack
+  std::vector<StepBorder> falls;
+};
+
+class Search {
+ public:
+  explicit Search(const v1::Profile& profile) : profile_(profile), places_(profile) {
+    const v1::Samples& samples = profile.samples();
+    of_thread_.resize(static_cast<std::size_t>(profile.threads_size()));
+    for (int i = 0; i < samples.node_size(); ++i)
+      if (samples.count(i) != 0 && samples.node(i) != 0) of_thread_[samples.thread(i)].push_back(i);
+  }
+
+  // `function` empty: any.
+  [[nodiscard]] std::optional<StepLoop> In(std::uint32_t thread, std::string_view function) {
+    if (profile_.threads(static_cast<int>(thread)).group_size() != 0) return std::nullopt;
+    const auto courses = CoursesOf(thread);
+    std::uint64_t longest_ns = 0;
+    for (const auto& [number, course] : courses)
+      if (course.falls.size() >= kLeastFalls) longest_ns = std::max(longest_ns, course.time_ns);
+    const Course* found = nullptr;
+    for (const auto& [number, course] : courses) {
+      if (course.falls.size() < kLeastFalls) continue;
+      const v1::Frame& frame = profile_.frames(static_cast<int>(course.frame));
+      if (!function.empty() && !IsFunction(frame, function)) continue;
+      const bool is_long =
+          static_cast<double>(course.time_ns) >= kLeastOfLongest * static_cast<double>(longest_ns);
+      if (function.empty() && !is_long) continue;
+      if (found == nullptr || course.depth < found->depth) found = &course;
+    }
+    if (found == nullptr) return std::nullopt;
+    return LoopOf(thread, *found);
+  }
+
+  // The threads in which a loop is looked for, the likeliest first.
+  [[nodiscard]] std::vector<std::uint32_t> Threads() const {
+    const Operators operators(profile_);
+    const v1::Samples& samples = profile_.samples();
+    std::vector<std::tuple<bool, bool, std::size_t>> ranks(of_thread_.size());
+    for (std::uint32_t thread = 0; thread < ranks.size(); ++thread) {
+      const v1::Thread& one = profile_.threads(static_cast<int>(thread));
+      const auto pid = profile_.processes(static_cast<int>(one.process())).pid();
+      ranks[thread] = {TrainsIn(thread, operators, samples), one.tid() == pid,
+                       of_thread_[thread].size()};
+    }
+    std::vector<std::uint32_t> order;
+    for (std::uint32_t thread = 0; thread < ranks.size(); ++thread)
+      if (!of_thread_[thread].empty()) order.push_back(thread);
+    std::ranges::stable_sort(order, std::ranges::greater(),
+                             [&](std::uint32_t thread) { return ranks[thread]; });
+    return order;
+  }
+
+ private:
+  // The optimizer runs in the thread of the loop, where the backward pass may run elsewhere.
+  [[nodiscard]] bool TrainsIn(std::uint32_t thread, const Operators& operators,
+                              const v1::Samples& samples) const {
+    return std::ranges::any_of(of_thread_[thread], [&](int sample) {
+      return operators.PhaseAt(samples.node(sample)) == v1::PHASE_OPTIMIZER;
+    });
+  }
+
+  // Off the CPU a sample stands for an interval.
+  [[nodiscard]] std::uint64_t EndNs(int sample) const {
+    const v1::Samples& samples = profile_.samples();
+    const std::uint64_t length_ns =
+        samples.state(sample) == v1::STATE_ON_CPU ? 0 : samples.raw_weight_ns(sample);
+    return samples.time_ns(sample) + length_ns;
+  }
+
+  std::unordered_map<std::uint32_t, Course> CoursesOf(std::uint32_t thread) {
+    const v1::Samples& samples = profile_.samples();
+    std::unordered_map<std::uint32_t, Course> courses;
+    for (const int sample : of_thread_[thread]) {
+      const std::vector<Place>& places = places_.Of(samples.node(sample));
+      for (std::size_t depth = 0; depth < places.size(); ++depth) {
+        if (courses.size() == kMaxFunctions && !courses.contains(places[depth].function)) continue;
+        const auto [known, is_new] = courses.try_emplace(places[depth].function);
+        Course& course = known->second;
+        const std::uint32_t frame = places[depth].frame;
+        const std::uint32_t line = profile_.frames(static_cast<int>(frame)).line();
+        const std::uint64_t begin_ns = samples.time_ns(sample);
+        if (is_new) {
+          course.frame = frame;
+          course.depth = depth;
+        } else if (line < course.line) {
+          const std::uint64_t gap_ns = begin_ns - std::min(begin_ns, course.last_ns);
+          course.falls.push_back({begin_ns - gap_ns / 2, gap_ns - gap_ns / 2});
+        }
+        course.depth = std::min(course.depth, depth);
+        course.line = line;
+        course.last_ns = std::max(course.last_ns, EndNs(sample));
+        course.time_ns += samples.weight_ns(sample);
+      }
+    }
+    return courses;
+  }
+
+  [[nodiscard]] StepLoop LoopOf(std::uint32_t thread, const Course& course) const {
+    const v1::Frame& frame = profile_.frames(static_cast<int>(course.frame));
+    StepLoop loop{.thread = thread,
+                  .function = FrameName(frame, {.line = false}),
+                  .name = frame.name(),
+                  .file = frame.file(),
+                  .borders = course.falls};
+    const v1::Samples& samples = profile_.samples();
+    for (const int sample : of_thread_[thread]) {
+      const std::uint64_t time_ns = samples.time_ns(sample);
+      if (time_ns >= loop.borders.front().time_ns && time_ns < loop.borders.back().time_ns)
+        loop.samples += samples.count(sample);
+    }
+    return loop;
+  }
+
+  const v1::Profile& profile_;
+  Places places_;
+  std::vector<std::vector<int>> of_thread_;  // samples with a stack, in order of time
+};
+
+}  // namespace
+
+Result<StepLoop> FindStepLoop(const v1::Profile& profile, std::string_view function) {
+  if (!HasSampleTimes(profile))
+    return Error{ErrorCode::kUnsupported, "this profile has no times of samples, and so no steps",
+                 "those of the history have none: collect one"};
+  Search search(profile);
+  for (const std::uint32_t thread : search.Threads())
+    if (auto loop = search.In(thread, function)) return *std::move(loop);
+  const std::string least = std::to_string(kLeastFalls);
+  if (!function.empty())
+    return Error{
+        ErrorCode::kNotFound,
+        "no Python function " + SafeName(function) + " that has repeated " + least + " times",
+        "report --by function shows what ran; collect for longer, or with a higher -F"};
+  return Error{ErrorCode::kNotFound, "no Python function has repeated " + least + " times",
+               "collect for longer, or with a higher -F; steps are found in Python programs"};
+}
+
+}  // namespace profd::client

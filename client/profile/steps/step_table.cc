@@ -1,0 +1,177 @@
+#include "client/profile/steps/step_table.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <numeric>
+#include <optional>
+#include <utility>
+
+#include "client/profile/operators/operators.h"
+#include "client/profile/stack_names.h"
+
+namespace profd::client {
+namespace {
+
+constexpr const char* kElsewhere = "[elsewhere]";
+constexpr const char* kNoPhase = "[no phase]";
+constexpr std::uint32_t kNoLine = UINT32_MAX;  // sorts behind all lines
+// What a step does first stands first.
+constexpr std::array kPhases{v1::PHASE_DATA,          v1::PHASE_FORWARD,   v1::PHASE_BACKWARD,
+                             v1::PHASE_COMMUNICATION, v1::PHASE_OPTIMIZER, v1::PHASE_OTHER,
+                             v1::PHASE_NONE};
+
+// Where a stack is in the loop's function: the line of its outermost frame, and the frame that this
+// calls, as an index.
+struct Place {
+  std::uint32_t line = kNoLine;
+  std::optional<std::uint32_t> callee;
+};
+
+Place PlaceOf(const StepLoop& loop, const v1::Profile& profile, std::uint32_t node) {
+  Place place;
+  std::optional<std::uint32_t> inner;
+  for (std::uint32_t at = node; at != 0;) {
+    const v1::StackNode& one = profile.nodes(static_cast<int>(at) - 1);
+    const v1::Frame& frame = profile.frames(static_cast<int>(one.frame()));
+    if (frame.kind() == v1::FRAME_PYTHON && frame.name() == loop.name && frame.file() == loop.file)
+      place = {frame.line(), inner};
+    inner = one.frame();
+    at = one.parent();
+  }
+  return place;
+}
+
+// Sums by line and by phase, as they grow.
+class Sums {
+ public:
+  Sums(const StepLoop& loop, const v1::Profile& profile)
+      : loop_(loop), profile_(profile), operators_(profile) {}
+
+  void Add(int sample, std::size_t step) {
+    const v1::Samples& samples = profile_.samples();
+    const std::uint64_t ns = samples.weight_ns(sample);
+    const Place place = PlaceOf(loop_, profile_, samples.node(sample));
+    const v1::Phase phase = operators_.PhaseAt(samples.node(sample));
+    any_phase_ = any_phase_ || phase != v1::PHASE_NONE;
+    lines_[place.line].Add(profile_, sample);
+    if (place.callee) callees_[place.line][*place.callee] += ns;
+    phases_[phase].Add(profile_, sample);
+    cells_.push_back({step, place.line, phase, ns});
+  }
+
+  void Into(StepTable& table) const {
+    std::map<std::uint32_t, std::size_t> line_at;
+    for (const auto& [line, time] : lines_) {
+      line_at[line] = table.lines.size();
+      table.lines.push_back(
+          {line == kNoLine ? kElsewhere : std::to_string(line), CalleeOf(line), time});
+    }
+    std::map<v1::Phase, std::size_t> phase_at;
+    for (const v1::Phase phase : kPhases) {
+      const auto time = phases_.find(phase);
+      if (!any_phase_ || time == phases_.end()) continue;
+      phase_at[phase] = table.phases.size();
+      const std::string name(PhaseName(phase));
+      table.phases.push_back({name.empty() ? kNoPhase : name, "", time->second});
+    }
+    for (Step& step : table.steps) {
+      step.line_ns.resize(table.lines.size());
+      step.phase_ns.resize(table.phases.size());
+    }
+    for (const Cell& cell : cells_) {
+      table.steps[cell.step].line_ns[line_at[cell.line]] += cell.ns;
+      if (any_phase_) table.steps[cell.step].phase_ns[phase_at[cell.phase]] += cell.ns;
+    }
+  }
+
+ private:
+  struct Cell {
+    std::size_t step;
+    std::uint32_t line;
+    v1::Phase phase;
+    std::uint64_t ns;
+  };
+
+  // What is there most of the time. Functions on several lines are one.
+  [[nodiscard]] std::string CalleeOf(std::uint32_t line) const {
+    const auto callees = callees_.find(line);
+    if (callees == callees_.end()) return {};
+    std::map<std::string, std::uint64_t> by_name;
+    for (const auto& [frame, ns] : callees->second)
+      by_name[FrameName(profile_.frames(static_cast<int>(frame)), {.line = false})] += ns;
+    return std::ranges::max_element(by_name, {}, [](const auto& one) { return one.second; })->first;
+  }
+
+  const StepLoop& loop_;
+  const v1::Profile& profile_;
+  const Operators operators_;
+  bool any_phase_ = false;
+  std::map<std::uint32_t, ReportTime> lines_;
+  std::map<std::uint32_t, std::map<std::uint32_t, std::uint64_t>> callees_;  // ns by frame
+  std::map<v1::Phase, ReportTime> phases_;
+  std::vector<Cell> cells_;
+};
+
+}  // namespace
+
+std::uint64_t StepTable::MeanNs() const {
+  return (loop.borders.back().time_ns - loop.borders.front().time_ns) / steps.size();
+}
+
+std::uint64_t StepTable::QuantileNs(double share) const {
+  std::vector<std::uint64_t> lengths;
+  for (const Step& step : steps) lengths.push_back(step.length_ns);
+  const auto rank =
+      static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(lengths.size())) - 1);
+  const auto at = lengths.begin() + std::max<std::ptrdiff_t>(rank, 0);
+  std::ranges::nth_element(lengths, at);
+  return *at;
+}
+
+std::vector<std::size_t> StepTable::Slowest(std::size_t most) const {
+  std::vector<std::size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, std::ranges::greater(),
+                           [this](std::size_t step) { return steps[step].length_ns; });
+  order.resize(std::min(most, order.size()));
+  return order;
+}
+
+StepTable::Excess StepTable::ExcessOf(std::size_t step) const {
+  Excess excess;
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    const std::uint64_t mean_ns = lines[line].time.all().ns / steps.size();
+    const std::uint64_t ns = steps[step].line_ns[line];
+    if (ns > mean_ns && ns - mean_ns > excess.ns) excess = {line, ns - mean_ns};
+  }
+  return excess;
+}
+
+StepTable StepsOf(StepLoop loop, const v1::Profile& profile) {
+  StepTable table;
+  table.loop = std::move(loop);
+  const std::vector<StepBorder>& borders = table.loop.borders;
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i)
+    table.steps.push_back({.begin_ns = borders[i].time_ns,
+                           .length_ns = borders[i + 1].time_ns - borders[i].time_ns,
+                           .reach_ns = borders[i].reach_ns + borders[i + 1].reach_ns,
+                           .line_ns = {},
+                           .phase_ns = {}});
+  const v1::Samples& samples = profile.samples();
+  Sums sums(table.loop, profile);
+  for (int i = 0; i < samples.node_size(); ++i) {
+    if (samples.thread(i) != table.loop.thread) continue;
+    const auto after =
+        std::ranges::upper_bound(borders, samples.time_ns(i), {}, &StepBorder::time_ns);
+    if (after == borders.begin() || after == borders.end()) continue;
+    sums.Add(i, static_cast<std::size_t>(after - borders.begin()) - 1);
+    table.all.Add(profile, i);
+  }
+  sums.Into(table);
+  return table;
+}
+
+}  // namespace profd::client

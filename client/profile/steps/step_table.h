@@ -1,0 +1,55 @@
+// StepTable: where the time of steps goes, on average and in each of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "client/profile/report/report_time.h"
+#include "client/profile/steps/step_loop.h"
+#include "profd/v1/profile.pb.h"
+
+namespace profd::client {
+
+// A line of the loop, or a phase of the work.
+struct StepPart {
+  std::string name;   // "24", "[elsewhere]": not in the function; "backward", "[no phase]"; safe
+  std::string calls;  // of a line: what it calls most of the time; "": nothing
+  ReportTime time;    // in all whole steps
+};
+
+struct Step {
+  std::uint64_t begin_ns = 0;
+  std::uint64_t length_ns = 0;  // by its borders
+  std::uint64_t reach_ns = 0;   // so far off it may be
+  // By line and by phase, as in StepTable. They add up to the samples of the step, whose sum is its
+  // length only on average.
+  std::vector<std::uint64_t> line_ns;
+  std::vector<std::uint64_t> phase_ns;
+};
+
+struct StepTable {
+  StepLoop loop;
+  std::vector<Step> steps;       // in order of time
+  std::vector<StepPart> lines;   // in their order in the file; those elsewhere last
+  std::vector<StepPart> phases;  // in the order of a step; empty: no phase is known
+  ReportTime all;
+
+  [[nodiscard]] std::uint64_t MeanNs() const;
+  // Of the lengths: half of the steps, or 95 of 100, take no longer.
+  [[nodiscard]] std::uint64_t QuantileNs(double share) const;
+  // The steps that took longest, the longest first.
+  [[nodiscard]] std::vector<std::size_t> Slowest(std::size_t most) const;
+  // The line on which a step spent most more than steps on average, and by how much.
+  struct Excess {
+    std::size_t line = 0;
+    std::uint64_t ns = 0;  // 0: none
+  };
+  [[nodiscard]] Excess ExcessOf(std::size_t step) const;
+};
+
+// The time is that of the loop's thread. The profile has passed CheckProfile.
+[[nodiscard]] StepTable StepsOf(StepLoop loop, const v1::Profile& profile);
+
+}  // namespace profd::client
