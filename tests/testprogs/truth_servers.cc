@@ -143,6 +143,7 @@ class SharedGate {
     for (std::uint32_t now = count_.load(); now <= passed; now = count_.load())
       RawSharedFutexWait(count_, now);
   }
+  [[nodiscard]] std::uint32_t Opened() const { return count_.load(); }
 
  private:
   std::atomic<std::uint32_t> count_{0};
@@ -161,7 +162,6 @@ struct Shared {
   SharedGate to_waiter;
   SharedGate to_near;
   SharedGate to_far;
-  std::atomic<bool> ends{false};
   std::array<Cycle, kMaxCycles> cycles;
 };
 
@@ -190,7 +190,6 @@ void BeFar(Shared& shared) {
   SleepExactly();
   for (std::uint32_t n = 0;; ++n) {
     AwaitWork(shared.to_far, n);
-    if (shared.ends) break;
     shared.cycles[n].sleep.Take(2 * kMs, delay, [](std::int64_t until_ns) { SleepFar(until_ns); });
     GiveAway(shared.cycles[n].to_near, [&] { shared.to_near.Open(); });
   }
@@ -200,9 +199,7 @@ void BeNear(Shared& shared, const Case& run) {
   ::prctl(PR_SET_NAME, "other-near");
   const RunDelay delay;
   for (std::uint32_t n = 0;; ++n) {
-    const std::int64_t taken_ns = EndOf(delay, [&] { AwaitFar(shared.to_near, n); });
-    if (shared.ends) break;
-    shared.cycles[n].to_near.taken_ns = taken_ns;
+    shared.cycles[n].to_near.taken_ns = EndOf(delay, [&] { AwaitFar(shared.to_near, n); });
     ComputeNear(run.counter.After(3 * kMs));
     GiveAway(shared.cycles[n].to_waiter, [&] { shared.to_waiter.Open(); });
   }
@@ -210,7 +207,8 @@ void BeNear(Shared& shared, const Case& run) {
 
 }  // namespace
 
-// Two processes for OtherProcess, which is collected without them.
+// Two processes for OtherProcess, which is collected without them and may run again. They end with
+// this one.
 void Outside(Case& run) {
   Shared& shared = *new (Map(run.options.file, O_CREAT)) Shared;
   std::vector<pid_t> others;
@@ -233,7 +231,8 @@ void Outside(Case& run) {
 
 void OtherProcess(Case& run) {
   Shared& shared = *static_cast<Shared*>(Map(run.options.file, 0));
-  std::uint32_t count = 0;
+  const std::uint32_t first = shared.to_waiter.Opened();
+  std::uint32_t count = first;
   const std::int64_t end_ns = MonotonicNs() + run.options.ns;
   run.report.Start("other-waiter", [&](ThreadTruth&) {
     const RunDelay delay;
@@ -245,13 +244,10 @@ void OtherProcess(Case& run) {
     }
   });
   run.report.Join();
-  shared.ends = true;
-  shared.to_near.Open();
-  shared.to_far.Open();
   // The first waits of all three are needed before the session knows of all.
   constexpr std::uint32_t kKnown = 3;
   WhomTruth whom("other-waiter", "truth::AwaitOtherProcess");
-  for (std::uint32_t n = kKnown; n < count; ++n) {
+  for (std::uint32_t n = first + kKnown; n < count; ++n) {
     const Shared::Cycle& cycle = shared.cycles[n];
     const Instant begin = Instant::At(cycle.begin_ns);
     whom.Wait(begin, cycle.to_waiter.At());
@@ -261,7 +257,7 @@ void OtherProcess(Case& run) {
     whom.Part("other-near runs", cycle.to_near.At(), cycle.to_waiter.At());
   }
   nlohmann::json said = whom.Json();
-  said["known_ns"] = shared.cycles[kKnown].begin_ns;
+  said["known_ns"] = shared.cycles[first + kKnown].begin_ns;
   run.report.AddWhom(std::move(said));
 }
 
