@@ -65,8 +65,9 @@ std::string SlowestTable(const v1::Profile& profile, const StepTable& table,
     std::string more;
     if (static_cast<double>(excess.ns) > kLeastExcess * static_cast<double>(step.length_ns)) {
       const StepPart& line = table.lines[excess.line];
-      more = "+" + FormatDuration(excess.ns) + " " + line.name +
-             (line.calls.empty() ? "" : "  " + line.calls);
+      const bool elsewhere = line.name.starts_with('[');
+      more = "+" + FormatDuration(excess.ns) + (elsewhere ? " " : " on line ") + line.name +
+             (line.calls.empty() ? "" : ", " + line.calls);
     }
     out.AddRow({std::to_string(number + 1),
                 FormatDuration(step.begin_ns - std::min(step.begin_ns, profile.start_ns())),
@@ -88,8 +89,8 @@ std::string RenderSteps(const v1::Profile& profile, const StepTable& table,
           ": the loop in " + loop.function + ", found in samples\n";
   text += tilde + FormatCount(table.steps.size(), "step") + ": " + tilde +
           FormatDuration(table.QuantileNs(0.5)) + " median, " + tilde +
-          FormatDuration(table.QuantileNs(kTail)) + " of 95 in 100, " + tilde +
-          FormatDuration(table.QuantileNs(1)) + " the longest; " +
+          FormatDuration(table.QuantileNs(kTail)) + " 95th percentile, " + tilde +
+          FormatDuration(table.QuantileNs(1)) + " longest; " +
           FormatDecimals(loop.SamplesPerStep(), 1) + " samples a step\n";
   if (loop.rough())
     text +=

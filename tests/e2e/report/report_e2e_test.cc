@@ -3,11 +3,11 @@
 #include <gmock/gmock.h>
 
 #include <array>
-#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/accuracy/statistics.h"
 #include "tests/e2e/profctl.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"
@@ -81,13 +81,12 @@ json RowOf(const json& report, const std::string& key, const std::string& name) 
   return {};
 }
 
-// n samples give a share within 4.5 standard deviations of the truth but for one case in 100,000.
-// Samples at regular times vary less than that.
+// Within what chance explains for so many samples, also of shares near all of it.
 void ExpectShare(double seen_ns, double true_ns, const json& report, const std::string& what) {
   const auto all = report["total_ns"].get<double>();
   const auto count = report["samples"].get<double>();
   const double share = true_ns / all;
-  EXPECT_NEAR(seen_ns / all, share, 4.5 * std::sqrt(share * (1 - share) / count)) << what;
+  EXPECT_NEAR(seen_ns / all, share, accuracy::ShareBound(share, count)) << what;
 }
 
 TEST_F(ReportTest, SelfAndTotalAreThoseOfTheClockOfTheProgram) {

@@ -168,7 +168,7 @@ TEST_F(StepTableTest, HasTheTimeOfWholeStepsByLineAndPhase) {
 TEST_F(StepTableTest, TimeOutsideOfTheFunctionIsElsewhere) {
   for (int i = 0; i < 12; ++i) {
     Step(main_);
-    maker_.Add(main_, {"<module> (train.py:51)", "report (train.py:60)"});
+    maker_.Add(main_, {"<module> (train.py:50)", "report (train.py:60)"});
   }
   EXPECT_EQ(Texts(Table().lines).back(), "[elsewhere] 100");
 }
