@@ -123,6 +123,7 @@ std::uint64_t StepTable::MeanNs() const {
 
 std::uint64_t StepTable::QuantileNs(double share) const {
   std::vector<std::uint64_t> lengths;
+  lengths.reserve(steps.size());
   for (const Step& step : steps) lengths.push_back(step.length_ns);
   const auto rank =
       static_cast<std::ptrdiff_t>(std::ceil(share * static_cast<double>(lengths.size())) - 1);

@@ -155,13 +155,13 @@ std::string ThreadsJson(const v1::Profile& profile) {
                       {"low", one.interval.low},
                       {"high", one.interval.high},
                       {"text", one.text}});
-  ordered_json report{{"start_unix_ns", Number(profile.start_unix_ns())},
-                      {"length_ns", Number(LengthNs(profile))},
-                      {"samples", Number(SampleCount(profile))},
-                      {"cpus", profile.cpus()},
-                      {"processes", std::move(by_process)},
-                      {"threads", RowsOf(SheetOf(profile, threads))},
-                      {"advice", std::move(advice)}};
+  const ordered_json report{{"start_unix_ns", Number(profile.start_unix_ns())},
+                            {"length_ns", Number(LengthNs(profile))},
+                            {"samples", Number(SampleCount(profile))},
+                            {"cpus", profile.cpus()},
+                            {"processes", std::move(by_process)},
+                            {"threads", RowsOf(SheetOf(profile, threads))},
+                            {"advice", std::move(advice)}};
   return report.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

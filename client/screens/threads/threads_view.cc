@@ -1,6 +1,7 @@
 #include "client/screens/threads/threads_view.h"
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <numeric>
 #include <string_view>
@@ -159,7 +160,8 @@ class Screen {
                  {"", Align::kLeft, Shrink::kNever, Tone::kRunnable}});
     const auto bar_of = [&](std::uint64_t part) {
       return std::string(
-          static_cast<std::size_t>(ShareOf(part, points) * static_cast<double>(bar) + 0.5), '#');
+          static_cast<std::size_t>(std::lround(ShareOf(part, points) * static_cast<double>(bar))),
+          '#');
     };
     const bool of_one = process.group_size() == 0;
     std::vector<ConcurrencyRow> rows;
