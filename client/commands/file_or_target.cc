@@ -97,7 +97,7 @@ Result<AnySource> TakeAnySource(const RawAnySource& raw, OutputOptions output,
   auto history = TakeHistory(raw, or_else);
   if (!history) return history.error();
   if (*history) return AnySource(QueryOptions{**std::move(history), std::move(output)});
-  RawFileOrTarget source = raw;
+  auto source = static_cast<const RawFileOrTarget&>(raw);
   if (IsNumber(source.input)) {
     if (source.target.kinds() > 0)
       return Usage("both process " + source.input + " and another target are named",

@@ -102,8 +102,9 @@ RegionWorkers::RegionWorkers(const v1::Profile& profile, const Operators& operat
     const auto op = operators.OperatorOf(i);
     const bool works = samples.state(i) == v1::STATE_ON_CPU && !IsSpinning(profile, i);
     if (!op || !operators.IsWorker(*op) || !works) continue;
-    master_of_[i] = masters.At(i);
-    any_ = any_ || master_of_[i] >= 0;
+    const int master = masters.At(i);
+    master_of_[static_cast<std::size_t>(i)] = master;
+    any_ = any_ || master >= 0;
   }
 }
 

@@ -27,7 +27,8 @@ class RegionWorkers {
   // Of a worker's sample at work: the sample of the thread for which it works. None: it is no
   // worker, or its thread is not known.
   [[nodiscard]] std::optional<int> MasterOf(int sample) const {
-    return master_of_[sample] < 0 ? std::nullopt : std::optional(master_of_[sample]);
+    const int master = master_of_[static_cast<std::size_t>(sample)];
+    return master < 0 ? std::nullopt : std::optional(master);
   }
   [[nodiscard]] bool empty() const { return !any_; }
 

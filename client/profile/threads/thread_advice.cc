@@ -150,16 +150,16 @@ class Adviser {
       if (thread.tid() != process.pid())
         pools_[thread.process()][WithoutNumbers(thread.comm())].push_back(i);
     }
-    for (Pools& pools : pools_) {
-      for (auto& [name, members] : pools) {
-        std::uint64_t longest = 0;
-        for (const std::size_t i : members) longest = std::max(longest, threads_[i].elapsed_ns);
-        std::erase_if(members, [&](std::size_t i) {
-          return static_cast<double>(threads_[i].elapsed_ns) <
-                 kAsLong * static_cast<double>(longest);
-        });
-      }
-    }
+    for (Pools& pools : pools_)
+      for (auto& pool : pools) KeepLongOnes(pool.second);
+  }
+
+  void KeepLongOnes(std::vector<std::size_t>& members) const {
+    std::uint64_t longest = 0;
+    for (const std::size_t i : members) longest = std::max(longest, threads_[i].elapsed_ns);
+    std::erase_if(members, [&](std::size_t i) {
+      return static_cast<double>(threads_[i].elapsed_ns) < kAsLong * static_cast<double>(longest);
+    });
   }
 
   void Imbalance(std::uint32_t process) {
