@@ -149,12 +149,13 @@ class Search {
     });
   }
 
-  // Off the CPU a sample stands for an interval.
+  // Off the CPU a sample stands for an interval, which ends here at the earliest: of n sampling
+  // points, one in each period, the first and the last may lie at its very borders.
   [[nodiscard]] std::uint64_t EndNs(int sample) const {
     const v1::Samples& samples = profile_.samples();
-    const std::uint64_t length_ns =
-        samples.state(sample) == v1::STATE_ON_CPU ? 0 : samples.raw_weight_ns(sample);
-    return samples.time_ns(sample) + length_ns;
+    const std::uint64_t count = samples.count(sample);
+    if (samples.state(sample) == v1::STATE_ON_CPU || count <= 2) return samples.time_ns(sample);
+    return samples.time_ns(sample) + samples.raw_weight_ns(sample) / count * (count - 2);
   }
 
   std::unordered_map<std::uint32_t, Course> CoursesOf(std::uint32_t thread) {
