@@ -271,6 +271,10 @@ class Readmes(SmallTreeTest):
         self.assert_finds("readmes", "daemon/elf/README.md:1", "does not name the folder file/")
         self.assert_finds("readmes", "daemon/elf/README.md:3", "debug/, which is not there")
 
+    def test_one_that_was_formatted_as_code(self):
+        self.write("daemon/base/README.md", "#daemon / base\n\nWhat all use;\npure.\n")
+        self.assert_finds("readmes", "daemon/base/README.md:1", "a formatter of code")
+
     def test_stale_names_of_any_kind(self):
         for name in ("gone.h", "gone.mjs", "gone.cmake", "gone.py", "gone/"):
             with self.subTest(name):
