@@ -39,6 +39,10 @@ bool IsSpinning(const v1::Profile& profile, int sample) {
          (rule->frame_class() == v1::CLASS_SPIN || rule->frame_class() == v1::CLASS_GPU_WAIT);
 }
 
+bool IsWorking(const v1::Profile& profile, int sample) {
+  return profile.samples().state(sample) == v1::STATE_ON_CPU && !IsSpinning(profile, sample);
+}
+
 std::string_view ClassName(v1::FrameClass frame_class) {
   switch (frame_class) {
     case v1::CLASS_SPIN:

@@ -16,6 +16,8 @@ namespace profd::client {
 // The rule that decided; null: none did.
 [[nodiscard]] const v1::Rule* RuleOf(const v1::Profile& profile, int sample);
 [[nodiscard]] bool IsSpinning(const v1::Profile& profile, int sample);
+// On a CPU, and not spinning.
+[[nodiscard]] bool IsWorking(const v1::Profile& profile, int sample);
 
 // "spin"; "" for none, and for what a newer profd may know.
 [[nodiscard]] std::string_view ClassName(v1::FrameClass frame_class);

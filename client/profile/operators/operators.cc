@@ -36,10 +36,6 @@ void AddSample(const v1::Profile& profile, int sample, OperatorTime& time) {
   time.samples += samples.count(sample);
 }
 
-bool IsWork(const v1::Profile& profile, int sample) {
-  return profile.samples().state(sample) == v1::STATE_ON_CPU && !IsSpinning(profile, sample);
-}
-
 // By name: the work in stacks that hold the operator, each stack once.
 std::vector<std::uint64_t> Totals(const v1::Profile& profile, const Operators& operators,
                                   const std::vector<std::uint64_t>& work_of_node) {
@@ -128,7 +124,7 @@ OperatorTable TableOf(const v1::Profile& profile, const Operators& operators) {
     const auto op = operators.OperatorOf(i);
     AddSample(profile, i, rows[op].self);
     AddSample(profile, i, phases[operators.PhaseOf(i)].time);
-    if (!IsWork(profile, i)) continue;
+    if (!IsWorking(profile, i)) continue;
     table.working_ns += samples.weight_ns(i);
     work_of_node[samples.node(i)] += samples.weight_ns(i);
     if (op && operators.IsNamed(*op)) table.named_ns += samples.weight_ns(i);

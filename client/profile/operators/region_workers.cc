@@ -100,8 +100,7 @@ RegionWorkers::RegionWorkers(const v1::Profile& profile, const Operators& operat
   const Masters masters(profile, operators);
   for (int i = 0; i < samples.node_size(); ++i) {
     const auto op = operators.OperatorOf(i);
-    const bool works = samples.state(i) == v1::STATE_ON_CPU && !IsSpinning(profile, i);
-    if (!op || !operators.IsWorker(*op) || !works) continue;
+    if (!op || !operators.IsWorker(*op) || !IsWorking(profile, i)) continue;
     const int master = masters.At(i);
     master_of_[static_cast<std::size_t>(i)] = master;
     any_ = any_ || master >= 0;

@@ -29,6 +29,8 @@ class ReportAxis {
   [[nodiscard]] std::uint32_t OfNode(std::uint32_t node);
 
   [[nodiscard]] const ReportKey& key() const { return key_; }
+  // Of keys that need them.
+  [[nodiscard]] const Operators& operators() const { return *operators_; }
   [[nodiscard]] const std::vector<std::string>& names() const { return names_; }
   // Of keys of frames: the first frame that has the value, or kNone.
   [[nodiscard]] std::uint32_t FrameOf(std::uint32_t value) const { return frames_[value]; }

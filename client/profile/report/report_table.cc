@@ -120,8 +120,7 @@ void AddStacks(const v1::Profile& profile, const ShownStacks& stacks, ReportAxis
 // By operator or phase: moves the work of workers to the row of the thread that they work for.
 // Whether there is any.
 bool AddWorkers(const v1::Profile& profile, ReportAxis& axis, Rows& rows) {
-  const Operators operators(profile);
-  const RegionWorkers workers(profile, operators);
+  const RegionWorkers workers(profile, axis.operators());
   if (workers.empty()) return false;
   const v1::Samples& samples = profile.samples();
   for (int i = 0; i < samples.weight_ns_size(); ++i) {

@@ -115,7 +115,7 @@ class Search {
       const bool is_long =
           static_cast<double>(course.time_ns) >= kLeastOfLongest * static_cast<double>(longest_ns);
       if (function.empty() && !is_long) continue;
-      if (found == nullptr || course.depth < found->depth) found = &course;
+      if (found == nullptr || IsRather(course, *found)) found = &course;
     }
     if (found == nullptr) return std::nullopt;
     return LoopOf(thread, *found);
@@ -141,6 +141,12 @@ class Search {
   }
 
  private:
+  // Whether one course is the loop rather than another. They come in no certain order.
+  [[nodiscard]] static bool IsRather(const Course& course, const Course& than) {
+    return std::tuple(course.depth, than.time_ns, course.frame) <
+           std::tuple(than.depth, course.time_ns, than.frame);
+  }
+
   // The optimizer runs in the thread of the loop, where the backward pass may run elsewhere.
   [[nodiscard]] bool TrainsIn(std::uint32_t thread, const Operators& operators,
                               const v1::Samples& samples) const {

@@ -39,8 +39,9 @@ struct StepLoop {
 
 // A function repeats when the line at which it is, in the samples of one thread, falls back. The
 // loop is the outermost function that does so often enough and is on the stack for long enough;
-// functions inside of it repeat, too. It is looked for in the thread that runs a framework's
-// optimizer or backward pass, else in main threads, else in all.
+// functions inside of it repeat, too. Of two at one depth it is
+// the one that is there longer. It is looked for in the thread that runs a framework's optimizer,
+// else in main threads, else in all.
 //
 // `function`: take this one instead, a name with or without the file behind it.
 //

@@ -96,6 +96,15 @@ TEST_F(StepsTest, TheOutermostOneIsTheLoop) {
   EXPECT_EQ(FunctionOf(Make()), "train (train.py)");
 }
 
+TEST_F(StepsTest, OfTwoAtOneDepthTheLongerOneIsTheLoop) {
+  for (int i = 0; i < 20; ++i)
+    for (int line = 40; line < 42; ++line)
+      maker_.Add(main_,
+                 {"<module> (train.py:50)", "evaluate (train.py:" + std::to_string(line) + ")"});
+  for (int i = 0; i < 12; ++i) Step(main_);
+  EXPECT_EQ(FunctionOf(Make()), "train (train.py)");
+}
+
 TEST_F(StepsTest, WhatComesBeforeIsNotTheLoop) {
   for (int i = 0; i < 12; ++i)
     for (int line = 1; line < 3; ++line)
