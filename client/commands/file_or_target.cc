@@ -13,38 +13,6 @@ bool IsNumber(const std::string& text) {
   return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Nothing: it is a file or a target.
-Result<std::optional<HistoryQuestion>> TakeHistory(const RawAnySource& raw,
-                                                   const std::string& or_else) {
-  const bool times = !raw.times.since.empty() || !raw.times.from.empty() || !raw.times.to.empty();
-  RawFilters filters = raw.filters;
-  filters.pids = raw.target.pids;
-  if (!raw.target.comm.empty()) filters.comms = {raw.target.comm};
-  if (!raw.target.cgroup.empty()) filters.cgroups = {raw.target.cgroup};
-  const std::uint64_t now_unix_ns = NowUnixNs();
-  auto range = ParseRange(filters, raw.input, now_unix_ns);
-  if (!range) return range.error();
-  if (!*range && !times) {
-    const std::string filter = FirstFilter(raw.filters);
-    if (!filter.empty())
-      return Usage(filter + " is for the history, and no time of it is named",
-                   "name one with --since, or write a range, 2h..1h" + or_else);
-    return std::optional<HistoryQuestion>();
-  }
-  if (*range && times) return Usage("a range is named twice", "leave out --since, --from and --to");
-  if (!*range && !raw.input.empty())
-    return Usage("both a file and a time of the history are named", "leave one out");
-  if (!raw.command.empty() || !raw.duration.empty() || !raw.target.tids.empty() ||
-      raw.target.children)
-    return Usage(
-        "-d, -t, -s and a command are for a collection, and a time of the history is named",
-        "leave one out");
-  if (*range) return range;
-  auto question = ParseQuestion(raw.times, filters, now_unix_ns);
-  if (!question) return question.error();
-  return std::optional(*std::move(question));
-}
-
 }  // namespace
 
 Result<FileOrTarget> TakeFileOrTarget(const RawFileOrTarget& raw, OutputOptions output,
@@ -81,23 +49,59 @@ int RunFileOrTarget(const FileOrTarget& options, const Context& context) {
   return RunExport(std::get<ExportCommandOptions>(options), context);
 }
 
-void AddAnySource(Command& command, RawAnySource& raw) {
-  command.behind = &raw.command;
-  command.Add({.names = "FILE", .into = &raw.input, .offer = Offer::kFiles});
-  AddTarget(command, raw.target);
-  AddDuration(command, raw.duration, kTenSecondsOrCommand);
-  AddFrequency(command, raw.sampling);
-  AddChildren(command, raw.target);
-  AddTimes(command, raw.times);
-  AddHistoryFilters(command, raw.filters);
+void AnySourceVerb::AddSource() {
+  command().behind = &source_.command;
+  command().Add({.names = "FILE", .into = &source_.input, .offer = Offer::kFiles});
+  AddTarget(command(), source_.target);
+  AddDuration(command(), source_.duration, kTenSecondsOrCommand);
+  AddFrequency(command(), source_.sampling);
+  AddChildren(command(), source_.target);
+  AddTimes(command(), source_.times);
+  AddHistoryFilters(command(), source_.filters);
 }
 
-Result<AnySource> TakeAnySource(const RawAnySource& raw, OutputOptions output,
-                                const std::string& or_else) {
-  auto history = TakeHistory(raw, or_else);
+Result<std::optional<HistoryQuestion>> AnySourceVerb::TakeHistory(
+    const std::string& or_else) const {
+  const bool times =
+      !source_.times.since.empty() || !source_.times.from.empty() || !source_.times.to.empty();
+  RawFilters filters = source_.filters;
+  filters.pids = source_.target.pids;
+  if (!source_.target.comm.empty()) filters.comms = {source_.target.comm};
+  if (!source_.target.cgroup.empty()) filters.cgroups = {source_.target.cgroup};
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  auto range = ParseRange(filters, source_.input, now_unix_ns);
+  if (!range) return range.error();
+  if (!*range && !times) {
+    const std::string filter = FirstFilter(source_.filters);
+    if (!filter.empty())
+      return Usage(filter + " is for the history, and no time of it is named",
+                   "name one with --since, or write a range, 2h..1h" + or_else);
+    return std::optional<HistoryQuestion>();
+  }
+  if (*range && times) return Usage("a range is named twice", "leave out --since, --from and --to");
+  if (!*range && !source_.input.empty())
+    return Usage("both a file and a time of the history are named", "leave one out");
+  if (!source_.command.empty() || !source_.duration.empty() || !source_.target.tids.empty() ||
+      source_.target.children)
+    return Usage(
+        "-d, -t, -s and a command are for a collection, and a time of the history is named",
+        "leave one out");
+  if (*range) return range;
+  auto question = ParseQuestion(source_.times, filters, now_unix_ns);
+  if (!question) return question.error();
+  return std::optional(*std::move(question));
+}
+
+Result<void> AnySourceVerb::TakeSource(OutputOptions output, const std::string& or_else) {
+  output.files = source_.files;
+  output.format = source_.format;
+  auto history = TakeHistory(or_else);
   if (!history) return history.error();
-  if (*history) return AnySource(QueryOptions{**std::move(history), std::move(output)});
-  auto source = static_cast<const RawFileOrTarget&>(raw);
+  if (*history) {
+    options_ = QueryOptions{**std::move(history), std::move(output)};
+    return {};
+  }
+  auto source = static_cast<const RawFileOrTarget&>(source_);
   if (IsNumber(source.input)) {
     if (source.target.kinds() > 0)
       return Usage("both process " + source.input + " and another target are named",
@@ -107,16 +111,15 @@ Result<AnySource> TakeAnySource(const RawAnySource& raw, OutputOptions output,
   auto options = TakeFileOrTarget(source, std::move(output), std::nullopt,
                                   "-- COMMAND, a PID, a FILE.json or a range of times, 2h..1h");
   if (!options) return options.error();
-  AnySource taken;
-  std::visit([&](auto& one) { taken = std::move(one); }, *options);
-  return taken;
+  std::visit([this](auto& taken) { options_ = std::move(taken); }, *options);
+  return {};
 }
 
-int RunAnySource(const AnySource& options, const Context& context) {
-  if (const auto* query = std::get_if<QueryOptions>(&options)) return RunQuery(*query, context);
-  if (const auto* collect = std::get_if<CollectOptions>(&options))
+int AnySourceVerb::Run(const Context& context) {
+  if (const auto* query = std::get_if<QueryOptions>(&options_)) return RunQuery(*query, context);
+  if (const auto* collect = std::get_if<CollectOptions>(&options_))
     return RunCollect(*collect, context);
-  return RunExport(std::get<ExportCommandOptions>(options), context);
+  return RunExport(std::get<ExportCommandOptions>(options_), context);
 }
 
 }  // namespace profd::client

@@ -1,9 +1,10 @@
 // FileOrTarget: commands that read a json file of collect, or collect a target themselves.
-// AnySource: of those, the ones that read the history, too.
+// AnySourceVerb: of those, the ones that read the history, too.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -36,21 +37,43 @@ using FileOrTarget = std::variant<CollectOptions, ExportCommandOptions>;
 
 [[nodiscard]] int RunFileOrTarget(const FileOrTarget& options, const Context& context);
 
-// As the user wrote it. Where a file stands, a pid or a range of the history may stand, too.
-struct RawAnySource : RawFileOrTarget {
-  RawTimes times;
-  RawFilters filters;
-};
-
 using AnySource = std::variant<CollectOptions, ExportCommandOptions, QueryOptions>;
 
-// All options of the source; not those of the output.
-void AddAnySource(Command& command, RawAnySource& raw);
-// `or_else`: for the error of a filter of the history without a time, what takes a part of the
-// other sources, as "; --filter does"; "": nothing does.
-[[nodiscard]] Result<AnySource> TakeAnySource(const RawAnySource& raw, OutputOptions output,
-                                              const std::string& or_else);
+// What all verbs do that make a report of a collection, of a file or of the history. Where a file
+// stands, a pid or a range of the history may stand, too.
+class AnySourceVerb : public Verb {
+ public:
+  [[nodiscard]] bool ShowsProgress() const override {
+    return !source_.no_progress && source_.command.empty();
+  }
+  [[nodiscard]] int Run(const Context& context) override;
+  [[nodiscard]] const AnySource& options() const { return options_; }
 
-[[nodiscard]] int RunAnySource(const AnySource& options, const Context& context);
+ protected:
+  // As the user wrote it.
+  struct Source : RawFileOrTarget {
+    RawTimes times;
+    RawFilters filters;
+    std::string format;
+  };
+
+  explicit AnySourceVerb(Command command) : Verb(std::move(command)) {}
+
+  [[nodiscard]] Source& source() { return source_; }
+
+  // All options of the source; not those of the output.
+  void AddSource();
+  // `output` gets files and format here. `or_else`: for the error of a filter of the history
+  // without a time, what takes a part of the other sources, as "; --filter does"; "": nothing does.
+  [[nodiscard]] Result<void> TakeSource(OutputOptions output, const std::string& or_else);
+
+ private:
+  // Nothing: it is a file or a target.
+  [[nodiscard]] Result<std::optional<HistoryQuestion>> TakeHistory(
+      const std::string& or_else) const;
+
+  Source source_;
+  AnySource options_;
+};
 
 }  // namespace profd::client

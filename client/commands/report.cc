@@ -49,35 +49,36 @@ std::string KeyHelp() {
 }  // namespace
 
 ReportVerb::ReportVerb()
-    : Verb({.name = "report",
-            .usage = "profctl report FILE.json [--by KEY[,KEY]] [-o FILE]... [OPTIONS]\n"
-                     "       profctl report PID|TARGET [-d TIME] [--by KEY[,KEY]] [OPTIONS]\n"
-                     "       profctl report TARGET [-d TIME] [OPTIONS] -- COMMAND [ARGUMENT]...\n"
-                     "       profctl report 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
-            .summary = "answer questions from one profile: time by function, thread, wait ...",
-            .about = "Reads a json file of collect, collects for 10 s, or takes a range of the "
-                     "history, and sums up its time by one key, or by two: the values of the "
-                     "second one become columns. Rows add up to the time of all threads.",
-            .footer = "Examples:\n"
-                      "  profctl report 1234\n"
-                      "  profctl report out.json --by function --filter 'state = blocked'\n"
-                      "  profctl report out.json --by package,state -o packages.csv\n"
-                      "  profctl report out.json --tree\n"
-                      "  profctl report out.json --callers malloc --callees malloc\n"
-                      "  profctl report out.json --annotate train.py\n"
-                      "  profctl report $(pgrep -f train.py) --steps\n"
-                      "  profctl report 2h..1h --by wait --unit nginx"}) {
-  AddAnySource(command(), raw_);
+    : AnySourceVerb(
+          {.name = "report",
+           .usage = "profctl report FILE.json [--by KEY[,KEY]] [-o FILE]... [OPTIONS]\n"
+                    "       profctl report PID|TARGET [-d TIME] [--by KEY[,KEY]] [OPTIONS]\n"
+                    "       profctl report TARGET [-d TIME] [OPTIONS] -- COMMAND [ARGUMENT]...\n"
+                    "       profctl report 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
+           .summary = "answer questions from one profile: time by function, thread, wait ...",
+           .about = "Reads a json file of collect, collects for 10 s, or takes a range of the "
+                    "history, and sums up its time by one key, or by two: the values of the "
+                    "second one become columns. Rows add up to the time of all threads.",
+           .footer = "Examples:\n"
+                     "  profctl report 1234\n"
+                     "  profctl report out.json --by function --filter 'state = blocked'\n"
+                     "  profctl report out.json --by package,state -o packages.csv\n"
+                     "  profctl report out.json --tree\n"
+                     "  profctl report out.json --callers malloc --callees malloc\n"
+                     "  profctl report out.json --annotate train.py\n"
+                     "  profctl report $(pgrep -f train.py) --steps\n"
+                     "  profctl report 2h..1h --by wait --unit nginx"}) {
+  AddSource();
   AddQuestion();
   AddTrees();
   AddSteps();
-  AddOutputFiles(command(), raw_.files,
+  AddOutputFiles(command(), source().files,
                  "write to FILE: .csv, .json or .txt; may be given again for more files; - is "
                  "standard output");
-  AddFormat(command(), raw_.format, ProfileReportFormats(),
+  AddFormat(command(), source().format, ProfileReportFormats(),
             "csv and json have all rows, with times in ns.");
   AddNames(command(), raw_.names);
-  AddNoProgress(command(), raw_.no_progress);
+  AddNoProgress(command(), source().no_progress);
 }
 
 void ReportVerb::AddQuestion() {
@@ -267,19 +268,11 @@ Result<void> ReportVerb::TakeTree(ReportQuestion& question) const {
 Result<void> ReportVerb::Take() {
   OutputOptions output;
   output.report = Report::kReport;
-  output.files = raw_.files;
-  output.format = raw_.format;
   output.names = raw_.names;
   auto question = TakeQuestion();
   if (!question) return question.error();
   output.question = *std::move(question);
-  auto options =
-      TakeAnySource(raw_, std::move(output), "; --filter takes a part of a file or a collection");
-  if (!options) return options.error();
-  options_ = *std::move(options);
-  return {};
+  return TakeSource(std::move(output), "; --filter takes a part of a file or a collection");
 }
-
-int ReportVerb::Run(const Context& context) { return RunAnySource(options_, context); }
 
 }  // namespace profd::client

@@ -7,19 +7,15 @@
 
 namespace profd::client {
 
-// A collection, the reading of a file or of the history, with another report.
-class ReportVerb : public Verb {
+// Tables, trees and sources of any source.
+class ReportVerb : public AnySourceVerb {
  public:
   ReportVerb();
   [[nodiscard]] Result<void> Take() override;
-  [[nodiscard]] bool ShowsProgress() const override {
-    return !raw_.no_progress && raw_.command.empty();
-  }
-  [[nodiscard]] int Run(const Context& context) override;
-  [[nodiscard]] const AnySource& options() const { return options_; }
 
  private:
-  struct Raw : RawAnySource {
+  // As the user wrote it.
+  struct Raw {
     std::string by;
     std::string filter;
     std::string sort;
@@ -35,7 +31,6 @@ class ReportVerb : public Verb {
     bool steps = false;
     std::string loop;
     NameOptions names;
-    std::string format;
   };
 
   void AddQuestion();
@@ -47,7 +42,6 @@ class ReportVerb : public Verb {
   [[nodiscard]] Result<void> TakeTree(ReportQuestion& question) const;
 
   Raw raw_;
-  AnySource options_;
 };
 
 }  // namespace profd::client

@@ -8,39 +8,33 @@
 namespace profd::client {
 
 WaitsVerb::WaitsVerb()
-    : Verb({.name = "waits",
-            .usage = "profctl waits PID|TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
-                     "       profctl waits [OPTIONS] -- COMMAND [ARGUMENT]...\n"
-                     "       profctl waits FILE.json [-o FILE]... [OPTIONS]\n"
-                     "       profctl waits 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
-            .summary = "show who waits for whom, by groups of alike threads",
-            .about = "Collects, or takes a json file of collect or a range of the history. For "
-                     "each group of threads it shows why they wait, who ends these waits, and "
-                     "where the time goes in the end: the thread that ended the wait may itself "
-                     "have waited, for another one. A .dot or .svg file has it as a graph.",
-            .footer = "Examples:\n"
-                      "  profctl waits 1234\n"
-                      "  profctl waits out.json -o waits.svg\n"
-                      "  profctl waits --since 10m --unit nginx"}) {
-  AddAnySource(command(), raw_);
-  AddOutputFiles(command(), raw_.files,
+    : AnySourceVerb(
+          {.name = "waits",
+           .usage = "profctl waits PID|TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
+                    "       profctl waits [OPTIONS] -- COMMAND [ARGUMENT]...\n"
+                    "       profctl waits FILE.json [-o FILE]... [OPTIONS]\n"
+                    "       profctl waits 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
+           .summary = "show who waits for whom, by groups of alike threads",
+           .about = "Collects, or takes a json file of collect or a range of the history. For "
+                    "each group of threads it shows why they wait, who ends these waits, and "
+                    "where the time goes in the end: the thread that ended the wait may itself "
+                    "have waited, for another one. A .dot or .svg file has it as a graph.",
+           .footer = "Examples:\n"
+                     "  profctl waits 1234\n"
+                     "  profctl waits out.json -o waits.svg\n"
+                     "  profctl waits --since 10m --unit nginx"}) {
+  AddSource();
+  AddOutputFiles(command(), source().files,
                  "write to FILE: .dot, .svg, .json or .txt; may be given again for more files; - "
                  "is standard output");
-  AddFormat(command(), raw_.format, WaitFormats(), "An svg is drawn by dot of Graphviz.");
-  AddNoProgress(command(), raw_.no_progress);
+  AddFormat(command(), source().format, WaitFormats(), "An svg is drawn by dot of Graphviz.");
+  AddNoProgress(command(), source().no_progress);
 }
 
 Result<void> WaitsVerb::Take() {
   OutputOptions output;
   output.report = Report::kWaits;
-  output.files = raw_.files;
-  output.format = raw_.format;
-  auto options = TakeAnySource(raw_, std::move(output), "");
-  if (!options) return options.error();
-  options_ = *std::move(options);
-  return {};
+  return TakeSource(std::move(output), "");
 }
-
-int WaitsVerb::Run(const Context& context) { return RunAnySource(options_, context); }
 
 }  // namespace profd::client

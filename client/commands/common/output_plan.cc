@@ -32,6 +32,20 @@ std::string HostName() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+// The form of a command's report in one of its files.
+Result<Report> FormOf(const OutputOptions& options, const std::string& file) {
+  switch (options.report) {
+    case Report::kWaits:
+      return WaitReportOf(file, options.format);
+    case Report::kReport:
+      return ProfileReportOf(file, options.format);
+    case Report::kThreads:
+      return ThreadReportOf(file, options.format);
+    default:
+      return options.report;
+  }
+}
+
 }  // namespace
 
 Result<OutputPlan> OutputPlan::Make(const OutputOptions& options, bool stdout_is_terminal) {
@@ -95,24 +109,12 @@ Result<void> OutputPlan::AddReports(const OutputOptions& options, bool stdout_is
   if (files.empty()) files.emplace_back(kStdout);
   for (const std::string& file : files) {
     if (file != kStdout) PROFD_TRY(OutputFile::Check(file));
-    Report report = options.report;
-    if (report == Report::kWaits) {
-      const Result<Report> found = WaitReportOf(file, options.format);
-      if (!found) return found.error();
-      report = *found;
-    } else if (report == Report::kReport) {
-      const Result<Report> found = ProfileReportOf(file, options.format);
-      if (!found) return found.error();
-      report = *found;
-    } else if (report == Report::kThreads) {
-      const Result<Report> found = ThreadReportOf(file, options.format);
-      if (!found) return found.error();
-      report = *found;
-    }
-    if (report == Report::kWaitsSvg && options.files.empty() && stdout_is_terminal)
+    const Result<Report> report = FormOf(options, file);
+    if (!report) return report.error();
+    if (*report == Report::kWaitsSvg && options.files.empty() && stdout_is_terminal)
       return Error{ErrorCode::kInvalidArgument, "a terminal cannot show svg",
                    "name a file with -o, or say -o - if it is meant"};
-    outputs_.push_back({file, nullptr, report});
+    outputs_.push_back({file, nullptr, *report});
   }
   return {};
 }
@@ -133,20 +135,12 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
   const std::size_t width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth;
   const Palette palette(to_stdout && UseColor(context.global.color, STDOUT_FILENO));
-  if (report_ == Report::kWaits)
-    return RenderWaitReport(
-        output.report, profile,
-        {.width = width, .palette = palette, .complete = context.global.verbose});
-  if (report_ == Report::kThreads)
-    return RenderThreadReport(
-        output.report, profile,
-        {.width = width, .palette = palette, .complete = context.global.verbose});
+  const ReportLook look{.width = width, .palette = palette, .complete = context.global.verbose};
+  if (report_ == Report::kWaits) return RenderWaitReport(output.report, profile, look);
+  if (report_ == Report::kThreads) return RenderThreadReport(output.report, profile, look);
   if (report_ == Report::kReport)
     return RenderProfileReport(output.report, profile, question_,
-                               {.width = width,
-                                .palette = palette,
-                                .complete = context.global.verbose,
-                                .names = options_});
+                               {.look = look, .names = options_});
   if (std::string table =
           RenderTable(output.report, profile, width, palette, context.global.verbose);
       !table.empty())

@@ -8,7 +8,6 @@
 #include <cstdlib>
 #include <utility>
 
-#include "client/commands/common/report_formats.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/report/annotation.h"
 #include "client/profile/report/call_tree.h"
@@ -55,7 +54,9 @@ class Rendering {
         profile_(profile),
         question_(question),
         table_options_(table_options),
-        view_{.width = options.width, .palette = options.palette, .complete = options.complete} {}
+        view_{.width = options.look.width,
+              .palette = options.look.palette,
+              .complete = options.look.complete} {}
 
   [[nodiscard]] Result<std::string> Table() const {
     ReportTable table = TableBy(*question_.keys[0], profile_, table_options_);

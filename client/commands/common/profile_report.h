@@ -1,13 +1,12 @@
 // The formats of `report`: a table, CSV, JSON.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <vector>
 
 #include "client/cli/output_options.h"
+#include "client/commands/common/report_formats.h"
 #include "client/profile/options.h"
-#include "client/text/palette.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
@@ -19,9 +18,7 @@ namespace profd::client {
 [[nodiscard]] Result<Report> ProfileReportOf(const std::string& file, const std::string& format);
 
 struct ProfileReportOptions {
-  std::size_t width = 80;  // of a table
-  Palette palette{};
-  bool complete = false;
+  ReportLook look{};
   ExportOptions names{};
 };
 

@@ -1,15 +1,24 @@
 // ReportFormats: the formats of a command that writes a report of its own, by name and by file.
 #pragma once
 
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/cli/output_options.h"
+#include "client/text/palette.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
+
+// How a report is rendered for people.
+struct ReportLook {
+  std::size_t width = 80;  // of tables
+  Palette palette{};
+  bool complete = false;
+};
 
 struct ReportFormat {
   std::string_view name;

@@ -2,7 +2,6 @@
 
 #include <array>
 
-#include "client/commands/common/report_formats.h"
 #include "client/screens/threads/thread_sheet.h"
 #include "client/screens/threads/threads_view.h"
 
@@ -22,8 +21,7 @@ Result<Report> ThreadReportOf(const std::string& file, const std::string& format
   return kThreadFormats.Find(file, format);
 }
 
-std::string RenderThreadReport(Report report, const v1::Profile& profile,
-                               const ThreadReportOptions& options) {
+std::string RenderThreadReport(Report report, const v1::Profile& profile, const ReportLook& look) {
   switch (report) {
     case Report::kThreadsCsv:
       return ThreadsCsv(profile);
@@ -31,8 +29,7 @@ std::string RenderThreadReport(Report report, const v1::Profile& profile,
       return ThreadsJson(profile);
     default:
       return RenderThreads(
-          profile,
-          {.width = options.width, .palette = options.palette, .complete = options.complete});
+          profile, {.width = look.width, .palette = look.palette, .complete = look.complete});
   }
 }
 

@@ -3,7 +3,6 @@
 #include <array>
 #include <cstdlib>
 
-#include "client/commands/common/report_formats.h"
 #include "client/format/wait_dot.h"
 #include "client/profile/wait_table.h"
 #include "client/screens/json/screen_json.h"
@@ -44,7 +43,7 @@ Result<void> CheckWaits(const v1::Profile& profile) {
 }
 
 Result<std::string> RenderWaitReport(Report report, const v1::Profile& profile,
-                                     const WaitReportOptions& options) {
+                                     const ReportLook& look) {
   switch (report) {
     case Report::kWaitsJson:
       return WaitsJson(profile);
@@ -56,9 +55,8 @@ Result<std::string> RenderWaitReport(Report report, const v1::Profile& profile,
       return DrawGraph(*dot, WaitDot(profile, WaitTable::Of(profile)));
     }
     default:
-      return RenderWaits(
-          profile,
-          {.width = options.width, .palette = options.palette, .complete = options.complete});
+      return RenderWaits(profile,
+                         {.width = look.width, .palette = look.palette, .complete = look.complete});
   }
 }
 

@@ -1,13 +1,12 @@
 // The formats of `waits`: a table, JSON, a graph in the language of Graphviz and its picture.
 #pragma once
 
-#include <cstddef>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/cli/output_options.h"
-#include "client/text/palette.h"
+#include "client/commands/common/report_formats.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
@@ -28,14 +27,8 @@ inline constexpr std::string_view kHowToKnowWakers =
 // kNotFound: the profile does not know who ends waits.
 [[nodiscard]] Result<void> CheckWaits(const v1::Profile& profile);
 
-struct WaitReportOptions {
-  std::size_t width = 80;  // of a table
-  Palette palette{};
-  bool complete = false;
-};
-
 // The profile must have passed CheckProfile.
 [[nodiscard]] Result<std::string> RenderWaitReport(Report report, const v1::Profile& profile,
-                                                   const WaitReportOptions& options);
+                                                   const ReportLook& look);
 
 }  // namespace profd::client
