@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-2-Clause */
-/* Which threads observers visit at each point: those that have switched lately, and new ones. */
+/* Which threads observers visit at each point: those that have switched lately, new ones, and those
+ * of sessions that a client has just started. */
 #pragma once
 
 #include "bpf/thread/task.bpf.h"
@@ -56,6 +57,23 @@ static __always_inline void add_if_new(struct task_struct* task, u64 now) {
     if (is_after(long_period, born + 1)) continue;
     add_recent(stream, long_period, task->pid);
     if (long_period == born) add_recent(stream, long_period + 1, task->pid);
+  }
+}
+
+/*
+ * A client's session has just begun: a visit that represents a long period would be the only one of
+ * its first second. Where there is no room the thread is visited as before.
+ */
+static __always_inline void begin_recent(struct task_struct* task, struct observed* observed,
+                                         u64 now) {
+  for (u32 stream = 0; stream < PROFD_STREAMS; stream++) {
+    u32 long_period = long_period_at(stream, now);
+    if (is_recent(task, observed, stream, long_period + 1)) continue;
+    if (!is_recent(task, observed, stream, long_period) &&
+        !add_recent(stream, long_period, task->pid))
+      continue;
+    if (!add_recent(stream, long_period + 1, task->pid)) continue;
+    observed->recent_until[stream & 1] = long_period + 1;
   }
 }
 

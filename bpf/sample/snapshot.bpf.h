@@ -50,9 +50,13 @@ static __always_inline void assign_thread(struct task_struct* task) {
   if (!starting) return;
   __sync_fetch_and_and(&thread->followed, ~starting); /* of an earlier session */
   if (!ends) matched = matching_sessions(&context);
-  observed = find_observed(task, 0);
+  observed =
+      find_observed(task, matched & control.visited_sessions ? BPF_LOCAL_STORAGE_GET_F_CREATE : 0);
   if (observed) observed->stack_sessions &= ~starting;
-  if (matched & control.visited_sessions) add_if_new(task, bpf_ktime_get_ns());
+  if (matched & control.visited_sessions) {
+    add_if_new(task, bpf_ktime_get_ns());
+    if (observed && is_requested(matched)) begin_recent(task, observed, bpf_ktime_get_ns());
+  }
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));

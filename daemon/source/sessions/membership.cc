@@ -62,6 +62,8 @@ void Membership::StoreSessions(const SessionTable& table) {
   StoreControl(control.confined_sessions, control.confined_sessions | table.confined());
   StoreControl(control.observed_sessions, control.observed_sessions | table.observed());
   StoreControl(control.visited_sessions, table.visited());
+  // Threads are assigned before the periods are set; observers begin at once with those of clients.
+  StoreControl(control.requested_sessions, table.requested());
   StoreControl(control.sessions, table.running());
   StoreControl(control.observed_sessions, table.observed());
   StoreControl(control.confined_sessions, table.confined());

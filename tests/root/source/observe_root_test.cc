@@ -249,6 +249,35 @@ TEST_P(ObserveTest, SharesOfAlternatingWaitsAreTrue) {
   EXPECT_NEAR(sum, static_cast<double>(truth[0] + truth[1]), 2.0 * static_cast<double>(kLongNs));
 }
 
+// One visit for a whole second would be all that is known of the first one.
+TEST_P(ObserveTest, AClientSeesThreadsAtEachPointFromTheStart) {
+  static const timespec kLength{0, 5'000'000};
+  constexpr int kRounds = 300;
+  // After two long periods it is not new any more, and as it does not switch, it is visited once in
+  // each.
+  static const timespec kAge{static_cast<time_t>(2 * kLongNs / 1'000'000'000 + 1), 0};
+  const Puppet puppet([](const Puppet::Strings& strings) {
+    Sleep(&kAge);
+    strings.Say({1});
+    strings.Wait();
+    for (int i = 0; i < kRounds; ++i) Sleep(&kLength);
+    strings.Say({1});
+    strings.Wait();
+  });
+  (void)puppet.Hear(1);
+  session::SessionSpec spec = Observed(kMs);
+  spec.target = SpecOf("pid " + std::to_string(puppet.pid())).target;
+  spec.background = false;
+  const auto session = live_->Begin(spec);
+  puppet.Go();
+  (void)puppet.Hear(1);
+  const Heard heard = live_->End(session);
+  const auto stacks = Observations(heard, puppet.pid());
+  EXPECT_GT(stacks.size(), std::size_t{kRounds} / 2);
+  for (const StackEvent& stack : stacks)
+    EXPECT_LT(stack.period_ns, kLongNs) << stack.header.time_ns - heard.start.epoch_ns;
+}
+
 // Who visits it hangs, beyond the reach of a signal: that observer is replaced, and the process
 // left alone.
 TEST_P(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
