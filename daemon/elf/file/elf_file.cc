@@ -180,6 +180,7 @@ Result<void> ElfFile::ReadSegments(const typename Class::Ehdr& header) {
     segment.file_offset = InHostOrder(raw.p_offset, swap);
     segment.vaddr = InHostOrder(raw.p_vaddr, swap);
     segment.file_bytes = InHostOrder(raw.p_filesz, swap);
+    segment.memory_bytes = InHostOrder(raw.p_memsz, swap);
     segment.align = InHostOrder(raw.p_align, swap);
     segment.in_file = source_->Holds(segment.file_offset, segment.file_bytes);
     segments_.push_back(segment);

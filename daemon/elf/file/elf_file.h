@@ -57,6 +57,7 @@ struct ElfSegment {
   std::uint64_t file_offset = 0;
   std::uint64_t vaddr = 0;
   std::uint64_t file_bytes = 0;
+  std::uint64_t memory_bytes = 0;  // as the file claims
   std::uint64_t align = 0;
 };
 

@@ -5,10 +5,11 @@
 #include <cstring>
 #include <string>
 
+#include "daemon/elf/file/dynamic_table.h"
+
 namespace profd::elf {
 namespace {
 
-constexpr std::uint64_t kMaxDynamicBytes = 1u << 20;
 constexpr int kMaxChain = 4096;
 
 // Values at addresses of the object, out of its file.
@@ -36,32 +37,6 @@ class Memory {
   const ElfFile& file_;
 };
 
-struct Dynamic {
-  std::uint64_t hash = 0;
-  std::uint64_t symbols = 0;
-  std::uint64_t strings = 0;
-  bool needs_libraries = false;
-};
-
-std::optional<Dynamic> ReadDynamic(const ElfFile& file) {
-  const ElfSegment* segment = file.FindSegment(PT_DYNAMIC);
-  if (!file.IsX86_64() || segment == nullptr || segment->file_bytes > kMaxDynamicBytes)
-    return std::nullopt;
-  const auto bytes = file.source().Copy(segment->file_offset, segment->file_bytes);
-  if (!bytes) return std::nullopt;
-  Dynamic dynamic;
-  Elf64_Dyn entry;
-  for (std::size_t at = 0; at + sizeof entry <= bytes->size(); at += sizeof entry) {
-    std::memcpy(&entry, bytes->data() + at, sizeof entry);
-    if (entry.d_tag == DT_NULL) break;
-    if (entry.d_tag == DT_GNU_HASH) dynamic.hash = entry.d_un.d_ptr;
-    if (entry.d_tag == DT_SYMTAB) dynamic.symbols = entry.d_un.d_ptr;
-    if (entry.d_tag == DT_STRTAB) dynamic.strings = entry.d_un.d_ptr;
-    if (entry.d_tag == DT_NEEDED) dynamic.needs_libraries = true;
-  }
-  return dynamic;
-}
-
 std::uint32_t GnuHash(std::string_view name) {
   std::uint32_t hash = 5381;
   for (const char letter : name) hash = hash * 33 + static_cast<unsigned char>(letter);
@@ -77,7 +52,7 @@ bool IsAt(std::string_view names, std::uint64_t offset, std::string_view name) {
 }  // namespace
 
 std::optional<FoundSymbol> FindDynamicSymbol(const ElfFile& file, std::string_view name) {
-  const auto dynamic = ReadDynamic(file);
+  const auto dynamic = ReadDynamicTable(file);
   if (!dynamic || dynamic->hash == 0 || dynamic->symbols == 0 || dynamic->strings == 0)
     return std::nullopt;
   const Memory memory(file);
@@ -99,7 +74,10 @@ std::optional<FoundSymbol> FindDynamicSymbol(const ElfFile& file, std::string_vi
       if (!symbol) return std::nullopt;
       if (memory.Holds(dynamic->strings + symbol->st_name, name)) {
         if (symbol->st_shndx == SHN_UNDEF) return std::nullopt;
-        return FoundSymbol{symbol->st_value, symbol->st_size};
+        return FoundSymbol{.vaddr = symbol->st_value,
+                           .bytes = symbol->st_size,
+                           .index = static_cast<std::uint32_t>(i),
+                           .type = static_cast<unsigned>(ELF64_ST_TYPE(symbol->st_info))};
       }
     }
     if ((*chain & 1) != 0) return std::nullopt;
@@ -108,7 +86,7 @@ std::optional<FoundSymbol> FindDynamicSymbol(const ElfFile& file, std::string_vi
 }
 
 bool NeedsLibraries(const ElfFile& file) {
-  const auto dynamic = ReadDynamic(file);
+  const auto dynamic = ReadDynamicTable(file);
   return dynamic && dynamic->needs_libraries;
 }
 
@@ -122,14 +100,15 @@ void FindInSymbolTable(const ElfFile& file, std::span<const std::string_view> na
   (void)file.VisitSymbols(*table, [&](const ElfSymbol& symbol) {
     if (symbol.section == SHN_UNDEF || symbol.size == 0) return;
     for (std::size_t i = 0; i < names.size(); ++i)
-      if (IsAt(*pool, symbol.name, names[i])) found[i] = {symbol.value, symbol.size};
+      if (IsAt(*pool, symbol.name, names[i]))
+        found[i] = {.vaddr = symbol.value, .bytes = symbol.size, .index = 0, .type = symbol.type};
   });
 }
 
 std::optional<FoundSymbol> FindLoadedSection(const ElfFile& file, std::string_view name) {
   for (const ElfSection& section : file.sections())
     if ((section.flags & SHF_ALLOC) != 0 && file.NameOf(section) == name)
-      return FoundSymbol{section.vaddr, section.bytes};
+      return FoundSymbol{.vaddr = section.vaddr, .bytes = section.bytes};
   return std::nullopt;
 }
 

@@ -13,6 +13,8 @@ namespace profd::elf {
 struct FoundSymbol {
   std::uint64_t vaddr = 0;
   std::uint64_t bytes = 0;
+  std::uint32_t index = 0;  // in the dynamic symbol table, of what was found there
+  unsigned type = 0;        // STT_*, of a symbol
 };
 
 // The dynamic symbol table's definition of `name`. Looks in DT_GNU_HASH: a few bytes are read,
