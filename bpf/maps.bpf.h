@@ -11,6 +11,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/events.h"
+#include "bpf/shared/labels.h"
 #include "bpf/shared/observer.h"
 #include "bpf/shared/points.h"
 #include "bpf/shared/unwind_table.h"
@@ -212,13 +213,21 @@ struct packing {
   u32 units;    /* written so far */
 };
 
-/* A sample with room for the deepest stack. */
+/* The labels of a thread. */
+struct label_record {
+  u64 word; /* read on the way to them */
+  struct profd_label_head head;
+  u8 attributes[PROFD_MAX_LABEL_BYTES - sizeof(struct profd_label_head)];
+};
+
+/* A sample with room for the deepest stack, and the most labels. */
 struct sample_buffer {
   struct packing packing;
+  struct label_record labels;
   union {
     struct profd_sample_event event;
     u64 words[FIXED_WORDS + MAX_TAIL_WORDS];
-    u16 units[(FIXED_WORDS + MAX_TAIL_WORDS) * sizeof(u64) / sizeof(u16)];
+    u16 units[((FIXED_WORDS + MAX_TAIL_WORDS) * sizeof(u64) + PROFD_MAX_LABEL_BYTES) / sizeof(u16)];
   };
 };
 
@@ -432,6 +441,17 @@ struct {
   __type(key, struct profd_python_runtime_key);
   __type(value, struct profd_python_process);
 } python_runtimes SEC(".maps");
+
+/*
+ * Key: pid, as in events. Written and deleted by user space, while clients have sessions. Made
+ * whole in advance, as python_processes.
+ */
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, PROFD_MAX_LABEL_PROCESSES);
+  __type(key, u32);
+  __type(value, struct profd_label_process);
+} label_processes SEC(".maps");
 
 /* Shares: bpf/shared/shares.h. Written by the programs, read by user space. */
 struct {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "bpf/sample/pack.bpf.h"
+#include "bpf/stack/labels.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
 #include "bpf/stack/unwind.bpf.h"
@@ -42,6 +43,7 @@ static __always_inline void begin_sample(struct profd_sample_event* event, struc
   event->python_flags = 0;
   event->followed_sessions = 0;
   event->number = 0;
+  event->label_bytes = 0;
   event->reserved = 0;
 }
 
@@ -78,11 +80,16 @@ static __always_inline int take_user_registers(struct profd_sample_event* event,
   return 1;
 }
 
+static __always_inline struct sample_buffer* sample_of(struct profd_sample_event* event) {
+  return (void*)event - __builtin_offsetof(struct sample_buffer, event);
+}
+
 /* The walks of another thread. */
 static __always_inline void walk_task(struct profd_sample_event* event, struct walk* walk,
                                       struct task_struct* task) {
   walk_user_stack(event, walk, task, walk->is_64_bit, READ_TASK);
   walk_python(event, walk, task, READ_TASK);
+  read_labels(sample_of(event), walk, task, READ_TASK);
 }
 
 /* The user stack of another thread that is inside the kernel. */
@@ -94,7 +101,7 @@ static __always_inline void take_user_stack(struct profd_sample_event* event, st
 }
 
 /* The walks of the current thread. Global functions: the verifier checks them once, whatever their
- * callers know. Two, as the frames of all that call each other share 512 bytes. */
+ * callers know. Several, as the frames of all that call each other share 512 bytes. */
 __noinline int walk_current_user(struct sample_buffer* sample, struct walk* walk) {
   if (!sample || !walk) return 0;
   walk_user_stack(&sample->event, walk, bpf_get_current_task_btf(), walk->is_64_bit, READ_CURRENT);
@@ -104,6 +111,12 @@ __noinline int walk_current_user(struct sample_buffer* sample, struct walk* walk
 __noinline int walk_current_python(struct sample_buffer* sample, struct walk* walk) {
   if (!sample || !walk) return 0;
   walk_python(&sample->event, walk, bpf_get_current_task_btf(), READ_CURRENT);
+  return 0;
+}
+
+__noinline int read_current_labels(struct sample_buffer* sample, struct walk* walk) {
+  if (!sample || !walk) return 0;
+  read_labels(sample, walk, bpf_get_current_task_btf(), READ_CURRENT);
   return 0;
 }
 
@@ -117,7 +130,9 @@ static __always_inline void take_current_stacks(void* ctx, struct sample_buffer*
                                                 struct walk* walk, struct task_struct* task) {
   struct profd_sample_event* event = &sample->event;
   keep_kernel_stack(event, bpf_get_stack(ctx, event->frames, KERNEL_STACK_BYTES, 0));
-  if (take_user_registers(event, walk, task)) walk_current(sample, walk);
+  if (!take_user_registers(event, walk, task)) return;
+  walk_current(sample, walk);
+  read_current_labels(sample, walk);
 }
 
 /* `walk`: the one that made the stacks of this sample, or 0. Its bytes. */

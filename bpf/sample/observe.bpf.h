@@ -82,6 +82,7 @@ static __always_inline void keep_program_counter(struct profd_sample_event* even
   event->cfas = 0;
   event->python_words = 0;
   event->python_flags = 0;
+  event->label_bytes = 0;
   event->missing_stack_bytes = 0;
   event->uncertain_from = PROFD_ALL_CERTAIN;
   event->stack_flags = PROFD_STACK_MOVED | (pc ? 0 : PROFD_STACK_NO_USER);

@@ -22,6 +22,7 @@ static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
   COPY_REGISTERS(walk->registers.value, &ctx->regs, r);
   walk->is_64_bit = ctx->regs.cs == USER_CS;
   walk_current(sample, walk);
+  read_current_labels(sample, walk);
 }
 
 /* The effective period; the context's own is, of the CPU clock, the one that it began with. */

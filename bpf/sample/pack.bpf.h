@@ -80,12 +80,20 @@ static __always_inline void pack_fixed(struct sample_buffer* sample) {
   sample->packing.units = at * WORD_UNITS;
 }
 
+/* Behind `units`; the bytes of both. */
+static __always_inline u64 append_labels(struct sample_buffer* sample, u64 units, u64 bytes) {
+  forget(bytes); /* so that the bounds stand here, where the verifier needs them */
+  if (units > MAX_SAMPLE_UNITS || bytes > PROFD_MAX_LABEL_BYTES) return 0;
+  if (bytes) bpf_probe_read_kernel(&sample->units[units], bytes, &sample->labels.head);
+  return units * sizeof(u16) + bytes;
+}
+
 /* Packs a sample. From then on only the common header stands where its struct says. Its bytes. */
 static __always_inline u64 finish_sample(struct sample_buffer* sample) {
   struct profd_sample_event* event = &sample->event;
   struct packing* packing = &sample->packing;
   u32 words;
-  u64 units;
+  u64 units, labels = event->label_bytes, bytes;
   packing->low = packing->high = packing->second = 0;
   packing->frames = (u32)event->kernel_frames + event->user_frames;
   packing->cfas_end = packing->frames + event->cfas;
@@ -96,6 +104,7 @@ static __always_inline u64 finish_sample(struct sample_buffer* sample) {
   units = packing->units;
   if (units > MAX_SAMPLE_UNITS) units = MAX_SAMPLE_UNITS;
   event->event.flags |= PROFD_SAMPLE_PACKED;
-  event->event.size = units * sizeof(u16);
-  return units * sizeof(u16);
+  bytes = append_labels(sample, units, labels);
+  event->event.size = bytes;
+  return bytes;
 }

@@ -59,6 +59,7 @@ struct profd_control {
   __u64 snapshot_sessions;  /* the snapshot iterator walks threads of these ... */
   __u64 snapshot_before_ns; /* ... that have been blocked since before this; not for dumps */
   __u64 python_processes;   /* entries of the map of that name; 0: no thread has Python frames */
+  __u64 label_processes;    /* the same of that map: threads have no labels */
   __u64
       tick; /* seconds, for unwind tables' last use; 0: there are no tables, frame pointers only */
   __u64 dump_sessions;      /* of these, the snapshot iterator reports threads in every state */

@@ -56,7 +56,8 @@
     "visits of observers left out, or once a second only: too many threads have switched")         \
   X(STOLEN_NS, INFO, "time that interrupts and the hypervisor took from CPUs, ns")                 \
   X(WAKERS, INFO, "wake-ups captured, of waits with a sampling point")                             \
-  X(WAKERS_RING_FULL, LOST, "wake-ups lost: ring full")
+  X(WAKERS_RING_FULL, LOST, "wake-ups lost: ring full")                                            \
+  X(LABELS_UNREADABLE, INFO, "samples without labels: memory could not be read")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

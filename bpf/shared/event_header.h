@@ -40,6 +40,7 @@ enum profd_event_kind {
   PROFD_EVENT_PYTHON_CODE = 22,    /* struct profd_python_code_event: before samples that need it */
   PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: effective from now on */
   PROFD_EVENT_BEYOND_SHARE = 24,   /* struct profd_beyond_share_event: before SESSION_END */
+  PROFD_EVENT_LABEL_PROCESS = 25,  /* struct profd_label_process_event: its threads have labels */
 };
 
 /* Every event starts with this. */

@@ -15,6 +15,7 @@
 #include "bpf/shared/clock.h"
 #include "bpf/shared/counters.h"
 #include "bpf/shared/event_header.h"
+#include "bpf/shared/labels.h"
 #include "bpf/shared/limits.h"
 #include "bpf/shared/python_layout.h"
 #include "bpf/shared/shares.h"
@@ -144,10 +145,12 @@ enum profd_fd_kind {
  *
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
- * `python_words` of the Python part (python_layout.h).
+ * `python_words` of the Python part (python_layout.h). The last `label_bytes` of the event are the
+ * record of the thread's labels (labels.h), as it is: of a longer one, the begin.
  *
  * PACKED: of the words behind the common header, up to `frames`, those are left out that are 0
- * (event.kept), and the tail is made of units of 16 bits, the lowest of a word first. A word is
+ * (event.kept), and the tail, up to the labels, is made of units of 16 bits, the lowest of a word
+ * first. A word is
  * encoded as its difference d to the last one before it with the same bit 63, or to 0 if there is
  * none; for a CFA word, the one before counts as larger by one index. With B = bit 63:
  *   1 unit:  (d + 2^13) << 2 | B, where it has PROFD_UNIT_BITS bits
@@ -198,7 +201,8 @@ struct profd_sample_event {
     __u64 foreign_sessions; /* WAKER: that may not see the thread */
   };
   __u32 number; /* OFF_CPU */
-  __u32 reserved;
+  __u16 label_bytes;
+  __u16 reserved;
   __u64 frames[]; /* kernel leaf first, then user leaf first; addresses as the CPU saw them */
 };
 
@@ -324,6 +328,18 @@ struct profd_python_process_event {
   char reason[];
 };
 
+/*
+ * What a process says of the labels of its threads: before samples that have some, and again when
+ * it has named more attributes. The tail: `reason_bytes` of text, why its labels cannot be read,
+ * else 0; then for each of `keys` a length of one byte and the name.
+ */
+struct profd_label_process_event {
+  struct profd_event event;
+  __u32 keys; /* at most PROFD_MAX_LABEL_KEYS */
+  __u32 reason_bytes;
+  char texts[];
+};
+
 /* What a code object says; a tail of its texts in this order, without terminating zeros. */
 enum profd_python_text {
   PROFD_PYTHON_NAME,
@@ -355,6 +371,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_proces
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 40, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_beyond_share_event) == 56 + 16, "beyond share");
+PROFD_STATIC_ASSERT(sizeof(struct profd_label_process_event) == 56 + 8, "label process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_counters_event) == 56 + 8, "profd_counters_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process) == 88, "profd_python_process");
 PROFD_STATIC_ASSERT(sizeof(struct profd_python_process_event) == 56 + 64, "python process");

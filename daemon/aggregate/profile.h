@@ -11,6 +11,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/concurrency/concurrency.h"
+#include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/waits/path.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
@@ -89,8 +90,9 @@ struct ProfileSample {
   bool exact = false;             // the weight is a measured duration (snapshot), not scaled
   std::uint16_t stack_flags = 0;  // PROFD_STACK_*
   process::Gil gil = process::Gil::kNone;
-  std::uint16_t edges = 0;  // sampling_error.h; 0: none, or not known
-  std::uint32_t path = 0;   // kBlocked: end of the path, index into paths; 0: none is known
+  std::uint16_t edges = 0;   // sampling_error.h; 0: none, or not known
+  std::uint32_t path = 0;    // kBlocked: end of the path, index into paths; 0: none is known
+  std::uint32_t labels = 0;  // 1 + index into label_sets; 0: none
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
@@ -131,6 +133,7 @@ struct Profile {
   std::vector<PathNode> paths;         // a parent comes before its children
   std::vector<PathThread> path_threads;
   std::vector<WakeUpCount> wake_ups;
+  std::vector<Labels> label_sets;  // of requested sessions
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
   std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks

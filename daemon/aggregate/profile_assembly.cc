@@ -63,6 +63,7 @@ Profile ProfileAssembly::Run() {
     FindEdges(profile_, waits_, sampled_, input_.point_seed);
   ScaleThreads();
   Renumber();
+  NumberLabels();
   FindBuildIds();
   return std::move(profile_);
 }
@@ -212,6 +213,7 @@ ProfileSample ProfileAssembly::SampleOf(std::uint32_t thread, const SamplePart& 
   sample.count = part.count;
   sample.stack_flags = part.stack_flags;
   sample.gil = GilFor(thread, &part);
+  sample.labels = input_.labels.OfPart(static_cast<std::size_t>(&part - input_.parts.data()));
   return sample;
 }
 
@@ -568,6 +570,17 @@ void ProfileAssembly::Renumber() {
   profile_.paths = std::move(parts.paths);
   profile_.path_threads = std::move(parts.threads);
   profile_.wake_ups = std::move(parts.wake_ups);
+}
+
+void ProfileAssembly::NumberLabels() {
+  std::unordered_map<std::uint32_t, std::uint32_t> numbers;
+  for (ProfileSample& sample : profile_.samples) {
+    if (sample.labels == 0) continue;
+    const auto [number, added] = numbers.try_emplace(
+        sample.labels, static_cast<std::uint32_t>(profile_.label_sets.size() + 1));
+    if (added) profile_.label_sets.push_back(input_.labels.Resolve(sample.labels));
+    sample.labels = number->second;
+  }
 }
 
 PathThread ProfileAssembly::DescribeOnPath(const WaitLog::Thread& thread) const {

@@ -28,6 +28,7 @@ namespace profd::aggregate {
 // `threads` and `stacks`.
 struct AssemblyInput {
   const std::vector<SamplePart>& parts;
+  const LabelSets& labels;
   const ObservedStacks& observed;
   const std::vector<ThreadHistory>& threads;
   const StackTree& stacks;
@@ -129,6 +130,8 @@ class ProfileAssembly {
   [[nodiscard]] PathThread DescribeOnPath(const WaitLog::Thread& thread) const;
   // Sorts the samples, and numbers nodes and frames in the order in which the samples use them.
   void Renumber();
+  // Numbers the labels of samples in their order. Until then they are those of the input.
+  void NumberLabels();
   // Finds the build id of each program in the stacks of its process. It does not search by path
   // alone, because two containers may have different programs under one path.
   void FindBuildIds();

@@ -227,6 +227,7 @@ bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& s
   // The stack of a thread that has moved is not known, and its one frame is never shown.
   if ((part.stack_flags & PROFD_STACK_MOVED) == 0) part.node = stacks_.Intern(symbolized.frames);
   parts_.push_back(part);
+  labels_.SetPart(parts_.size() - 1, labels_.Intern(symbolized.sample));
   samples_ += part.count;
   return true;
 }
@@ -327,6 +328,12 @@ void ProfileBuilder::AddBeyondShare(const wire::BeyondShareEvent& event) {
 
 void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
   if (info) processes_[info->key] = info;
+}
+
+void ProfileBuilder::UpdateProcess(const process::ProcessInfoRef& info) {
+  if (!info || !processes_.contains(info->key)) return;
+  AddProcess(info);
+  labels_.Update(info->key, info->label_keys);
 }
 
 void ProfileBuilder::ContinueFrom(const ProfileBuilder& before, const wire::SessionEvent& end) {
@@ -449,9 +456,28 @@ std::size_t ProfileBuilder::bytes() const {
   // Typical sizes of a thread's readings and of a process's texts.
   constexpr std::size_t kThreadBytes = 1024;
   constexpr std::size_t kProcessBytes = 512;
-  return parts_.capacity() * sizeof(SamplePart) + observed_.bytes() + stacks_.bytes() +
-         (waits_ ? waits_->bytes() : 0) + threads_.size() * kThreadBytes +
+  return parts_.capacity() * sizeof(SamplePart) + labels_.bytes() + observed_.bytes() +
+         stacks_.bytes() + (waits_ ? waits_->bytes() : 0) + threads_.size() * kThreadBytes +
          processes_.size() * kProcessBytes;
+}
+
+void ProfileBuilder::AddAllRefusals(Profile& profile) const {
+  AddRefusals(profile);
+  if (labels_.refused() != 0)
+    profile.counters.push_back({"labels_refused",
+                                "samples without their labels: too many different ones",
+                                labels_.refused()});
+  std::size_t named = 0;
+  for (const ProfileProcess& process : profile.processes) {
+    const auto info = processes_.find(process.key);
+    if (info == processes_.end() || !info->second->label_keys) continue;
+    const std::string& why = info->second->label_keys->refused;
+    if (why.empty() || ++named > kMaxRefusals) continue;
+    profile.counters.push_back(
+        {"labels_unread",
+         "labels of PID " + std::to_string(process.shown_pid) + " (" + process.comm + "): " + why,
+         1});
+  }
 }
 
 Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
@@ -459,12 +485,19 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
   // Of a target that cannot be read, nothing is named.
   if (const auto target = session::ParseTarget(start_.target))
     named.insert(target->ids.begin(), target->ids.end());
-  const AssemblyInput input{parts_,        observed_,
-                            threads_,      stacks_,
-                            processes_,    process_exits_,
-                            interpreters_, frames,
-                            named,         origin_.innermost_pids,
-                            point_seed_,   waits_ ? &*waits_ : nullptr};
+  const AssemblyInput input{parts_,
+                            labels_,
+                            observed_,
+                            threads_,
+                            stacks_,
+                            processes_,
+                            process_exits_,
+                            interpreters_,
+                            frames,
+                            named,
+                            origin_.innermost_pids,
+                            point_seed_,
+                            waits_ ? &*waits_ : nullptr};
   PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
   for (const PeriodChange& change : periods_) {
     longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);
@@ -517,7 +550,7 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
        python_not_merged_);
   note("python_cut", "stacks whose Python part is cut: too deep, or unreadable memory",
        python_cut_);
-  AddRefusals(profile);
+  AddAllRefusals(profile);
   NameBeyondShare(profile, beyond_share_);
   const auto drop = [&](std::string_view name, std::string_view text, std::uint64_t count) {
     if (count != 0)

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/observed_stacks.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/sample_part.h"
@@ -70,6 +71,8 @@ class ProfileBuilder {
   static constexpr std::size_t kMaxBeyondShare = 1'000;
   // Replaces the description of a process. Null changes nothing.
   void AddProcess(const process::ProcessInfoRef& info);
+  // The same of a process that the session has.
+  void UpdateProcess(const process::ProcessInfoRef& info);
   // Takes over the stacks of threads that are blocked at `end`, the end of the session before, or
   // are unchanged then (snapshot mode). The BPF side does not report such a stack again while the
   // thread stays so.
@@ -117,6 +120,8 @@ class ProfileBuilder {
   // Runs `change` on the thread's history, and counts live threads. Returns the thread's index.
   template <typename Change>
   std::uint32_t Update(const wire::EventHeader& header, const Change& change);
+  // Which Python frames and labels the profile lacks, and why.
+  void AddAllRefusals(Profile& profile) const;
   // In snapshot mode.
   [[nodiscard]] bool is_observed() const { return (start_.mode & PROFD_SESSION_OBSERVED) != 0; }
 
@@ -129,6 +134,7 @@ class ProfileBuilder {
   std::vector<PeriodChange> periods_;                 // of this session, in order of time
   StackTree stacks_;
   std::vector<SamplePart> parts_;
+  LabelSets labels_;
   ObservedStacks observed_;
   std::optional<WaitLog> waits_;  // with PROFD_SESSION_WAKERS
   std::vector<ThreadHistory> threads_;

@@ -25,6 +25,7 @@ namespace profd::app {
 namespace {
 
 constexpr std::chrono::milliseconds kPythonAtStart{100};
+constexpr std::chrono::milliseconds kLabelsAtStart{50};
 constexpr std::uint64_t kKeptShare = 4;  // of symbol tables, in what they may hold
 // sizeof(struct thread) and struct observed in bpf/maps.bpf.h, with what task storage adds, as
 // kmalloc rounds it.
@@ -90,22 +91,26 @@ Result<std::unique_ptr<store::ProfileStore>> OpenStore(const config::Options& op
 }
 
 // What a session's start and end wait for, and what each new process is announced to.
-source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonService& python) {
+source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonService& python,
+                                   labels::LabelService& labels) {
   using For = source::BlockedStacks::For;
-  return {
-      .prefetch =
-          [&tables, &python](For whom, const ProcessKey& process) {
-            python.Look(process);
-            // A dump takes a moment: what its few stacks miss is there sooner than all files are.
-            if (whom == For::kSession) tables.Prefetch(process.pid);
-          },
-      .await =
-          [&tables, &python](For whom, std::uint64_t requests, std::chrono::milliseconds timeout) {
-            const bool python_is_ready = python.Await(kPythonAtStart);
-            return (whom == For::kDump ? tables.AwaitMissed(requests, timeout)
-                                       : tables.Await(requests, timeout)) &&
-                   python_is_ready;
-          }};
+  return {.prefetch =
+              [&tables, &python, &labels](For whom, const ProcessKey& process) {
+                python.Look(process);
+                if (whom == For::kSession) labels.Look(process);
+                // A dump takes a moment: what its few stacks miss is there sooner than all files
+                // are.
+                if (whom == For::kSession) tables.Prefetch(process.pid);
+              },
+          .await =
+              [&tables, &python, &labels](For whom, std::uint64_t requests,
+                                          std::chrono::milliseconds timeout) {
+                const bool python_is_ready = python.Await(kPythonAtStart);
+                if (whom == For::kSession) (void)labels.Await(kLabelsAtStart);
+                return (whom == For::kDump ? tables.AwaitMissed(requests, timeout)
+                                           : tables.Await(requests, timeout)) &&
+                       python_is_ready;
+              }};
 }
 
 // 0: the kernel does not say.
@@ -148,7 +153,8 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source, readers->python(), shares->python_searches);
   (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
-  (*source)->UseTables(TablesFor(*tables, python->service()));
+  auto labels = std::make_unique<LiveLabels>(**source, readers->labels(), clock);
+  (*source)->UseTables(TablesFor(*tables, python->service(), labels->service()));
 
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
@@ -158,6 +164,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
             .kept = std::move(kept),
             .tables = std::move(tables),
             .python = std::move(python),
+            .labels = std::move(labels),
             .writer = std::move(writer),
             .origin = {.host = info.host,
                        .kernel = info.kernel_release,
@@ -183,6 +190,7 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
                .facts = parts_.python->facts(),
                .readers = parts_.readers->python(),
                .shares = parts_.shares->python_code,
+               .labels = parts_.labels->service(),
                .writer = parts_.writer.get(),
                .tables = *parts_.tables,
                .clock = clock}),
@@ -236,8 +244,8 @@ FrontEnd::Parts LiveDaemon::FrontEndParts(const rules::CurrentRules& rules,
 void LiveDaemon::WatchHealth() {
   health_.Watch(pipeline_.heartbeats());
   health_.Watch({&parts_.source->heartbeat(), &parts_.tables->heartbeat(),
-                 &parts_.python->service().heartbeat(), &cpu_budget_.heartbeat(),
-                 &memory_budget_.heartbeat()});
+                 &parts_.python->service().heartbeat(), &parts_.labels->service().heartbeat(),
+                 &cpu_budget_.heartbeat(), &memory_budget_.heartbeat()});
   if (history_) health_.Watch(history_->heartbeats());
   if (parts_.writer) health_.Watch(parts_.writer->heartbeat());
   if (const Heartbeat* downloads = symbols_.downloads()) health_.Watch(*downloads);
@@ -280,6 +288,15 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   Diagnostics readers = parts_.readers->Describe();
   std::ranges::move(readers.gauges, std::back_inserter(others.gauges));
   std::ranges::move(readers.counters, std::back_inserter(others.counters));
+  const labels::LabelCounters& labels = parts_.labels->service().counters();
+  others.gauges.push_back(
+      {"label_processes", "processes whose threads have labels", labels.known.value()});
+  others.gauges.push_back({"label_processes_refused",
+                           "processes that publish labels which cannot be read",
+                           labels.refused.value()});
+  others.counters.push_back({"label_processes_dropped",
+                             "processes whose labels are not read: too many of them",
+                             labels.dropped.value()});
   const auto heap = OwnHeapBytes();
   others.gauges.push_back({"heap_used", "bytes of the heap in use", heap.used});
   others.gauges.push_back({"heap_free", "bytes of the heap that are free", heap.free});

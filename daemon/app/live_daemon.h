@@ -12,6 +12,7 @@
 #include "daemon/app/ending.h"
 #include "daemon/app/event_chain.h"
 #include "daemon/app/front_end.h"
+#include "daemon/app/live_labels.h"
 #include "daemon/app/live_python.h"
 #include "daemon/app/live_readers.h"
 #include "daemon/app/live_shares.h"
@@ -58,6 +59,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     std::unique_ptr<elf::KeptSymbols> kept;
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
+    std::unique_ptr<LiveLabels> labels;
     std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made
     aggregate::ProfileOrigin origin;
     std::unique_ptr<store::ProfileStore> store;  // null: no history is kept; goes to the recorder

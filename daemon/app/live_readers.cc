@@ -3,6 +3,7 @@
 #include <functional>
 
 #include "daemon/elf/sources/object_remote.h"
+#include "daemon/labels/label_remote.h"
 #include "daemon/python/feed/python_remote.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/observe/observer_parser.h"
@@ -24,6 +25,7 @@ enum Role : std::uint32_t {
   kJitCode,
   kPython,
   kObservers,
+  kLabels,
   kRoles
 };
 
@@ -57,6 +59,8 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                     [] { return std::make_unique<python::PythonParser>(); }};
   roles[kObservers] = {"profd-observer", kObserverLimits,
                        [] { return std::make_unique<source::ObserverParser>(); }};
+  roles[kLabels] = {"profd-labels", kListLimits,
+                    [] { return std::make_unique<labels::LabelParser>(); }};
   return reader::Zygote::Start(std::move(roles));
 }
 
@@ -95,7 +99,8 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                  {.holds = "observers",
                   .processes = 4,
                   .deadline = source::Observers::kDeadline,
-                  .pauses = false}) {}
+                  .pauses = false}),
+      labels_(zygote, kLabels, {.holds = "readers of labels", .processes = 2}) {}
 
 std::vector<const Heartbeat*> LiveReaders::heartbeats() const {
   std::vector<const Heartbeat*> threads;
@@ -114,7 +119,7 @@ void LiveReaders::Check(HealthReport& report) const {
 
 void LiveReaders::EndAt(std::chrono::steady_clock::time_point names,
                         std::chrono::steady_clock::time_point stacks) {
-  for (auto* pool : {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_})
+  for (auto* pool : {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_, &labels_})
     pool->EndAt(names);
   snapshots_.EndAt(stacks);
   observers_.EndAt(stacks);
@@ -128,7 +133,7 @@ std::uint64_t LiveReaders::bytes() const {
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
   return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(), &objects_.memory(),
-          &jit_code_.memory(),     &python_.memory(),    &observers_.memory()};
+          &jit_code_.memory(),     &python_.memory(),    &observers_.memory(), &labels_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

@@ -41,6 +41,9 @@ class LiveReaders {
   // For python::PythonClient.
   [[nodiscard]] reader::Readers& python() { return python_; }
 
+  // For labels::LabelClient.
+  [[nodiscard]] reader::Readers& labels() { return labels_; }
+
   // Of the threads that watch readers.
   [[nodiscard]] std::vector<const Heartbeat*> heartbeats() const;
   // Adds which readers do not work.
@@ -57,7 +60,8 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &processes_, &objects_, &jit_code_, &python_, &observers_};
+    return {&unwind_rules_, &snapshots_, &processes_, &objects_,
+            &jit_code_,     &python_,    &observers_, &labels_};
   }
 
   reader::Zygote& zygote_;
@@ -68,6 +72,7 @@ class LiveReaders {
   reader::ReaderPool jit_code_;
   reader::ReaderPool python_;
   reader::ReaderPool observers_;
+  reader::ReaderPool labels_;
 };
 
 }  // namespace profd::app

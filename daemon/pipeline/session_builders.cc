@@ -86,6 +86,10 @@ template void SessionBuilders::AddEvent(const ExitEvent&, const process::Process
 template void SessionBuilders::AddEvent(const wire::BeyondShareEvent&,
                                         const process::ProcessInfoRef&);
 
+void SessionBuilders::UpdateProcess(const process::ProcessInfoRef& process) {
+  ForEach(active_, [&](Running& running) { running.builder.UpdateProcess(process); });
+}
+
 void SessionBuilders::SetCounters(std::vector<std::uint64_t> values) {
   counter_values_ = std::move(values);
   ForEach(active_, [&](Running& running) { running.builder.SetCounters(counter_values_); });

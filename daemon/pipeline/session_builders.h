@@ -60,6 +60,8 @@ class SessionBuilders {
   // A clock, fork, exec or exit event.
   template <typename Event>
   void AddEvent(const Event& event, const process::ProcessInfoRef& process);
+  // What is known of a process has changed: for sessions that have it.
+  void UpdateProcess(const process::ProcessInfoRef& process);
   void SetCounters(std::vector<std::uint64_t> values);
   void SetPeriods(const wire::PeriodsEvent& event);
 

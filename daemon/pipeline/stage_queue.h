@@ -21,7 +21,8 @@ namespace profd::pipeline {
 // what samples mean, with what is known of its process at that moment (may be null).
 struct PipelineItem {
   std::variant<process::Sample, wire::ClockEvent, wire::ForkEvent, wire::ExecEvent, wire::ExitEvent,
-               wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent, wire::BeyondShareEvent>
+               wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent, wire::BeyondShareEvent,
+               wire::LabelProcessEvent>
       what;
   process::ProcessInfoRef process;
 };

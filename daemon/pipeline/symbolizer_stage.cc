@@ -40,6 +40,11 @@ void SymbolizerStage::On(wire::PeriodsEvent&& event, const process::ProcessInfoR
   builders_.SetPeriods(event);
 }
 
+void SymbolizerStage::On(wire::LabelProcessEvent&& /*event*/,
+                         const process::ProcessInfoRef& process) {
+  builders_.UpdateProcess(process);
+}
+
 void SymbolizerStage::On(wire::SessionEvent&& event, const process::ProcessInfoRef& /*process*/) {
   const std::uint64_t before = builders_.active();
   if (event.end)

@@ -56,6 +56,7 @@ class SymbolizerStage {
   void On(wire::SessionEvent&& event, const process::ProcessInfoRef& process);
   void On(wire::CountersEvent&& event, const process::ProcessInfoRef& process);
   void On(wire::PeriodsEvent&& event, const process::ProcessInfoRef& process);
+  void On(wire::LabelProcessEvent&& event, const process::ProcessInfoRef& process);
   template <typename Event>
   void On(Event&& event, const process::ProcessInfoRef& process);
   void ForgetAfterEnd();

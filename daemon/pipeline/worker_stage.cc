@@ -66,6 +66,8 @@ void WorkerStage::Handle(wire::Event&& event) {
                              std::is_same_v<Type, wire::CountersEvent> ||
                              std::is_same_v<Type, wire::PeriodsEvent>) {
           sink_({std::forward<decltype(typed)>(typed), nullptr});
+        } else if constexpr (std::is_same_v<Type, wire::LabelProcessEvent>) {
+          sink_({std::forward<decltype(typed)>(typed), std::move(process)});
         } else if constexpr (std::is_same_v<Type, wire::ClockEvent> ||
                              std::is_same_v<Type, wire::ForkEvent> ||
                              std::is_same_v<Type, wire::ExecEvent> ||

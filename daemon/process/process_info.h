@@ -21,6 +21,14 @@ struct Owner {
   std::string user;  // the host's name of the uid; "": it has none
 };
 
+// What a process publishes about the labels of its threads. Immutable.
+struct LabelKeys {
+  std::uint64_t image_ns = 0;      // when the program was executed that did; 0: long ago
+  std::vector<std::string> names;  // of attributes, by their numbers
+  std::string refused;             // why its labels cannot be read; "": they are
+};
+using LabelKeysRef = std::shared_ptr<const LabelKeys>;
+
 // Immutable: a change makes a new object. All texts are bounded and hostile: they may have any byte
 // but zero.
 struct ProcessInfo {
@@ -35,6 +43,7 @@ struct ProcessInfo {
   // Since when `owner` is what it is; 0: as long as the process is known. What a process did
   // before, for example as root before it executed a user's shell, is not this owner's to see.
   std::uint64_t owned_since_ns = 0;
+  LabelKeysRef label_keys = nullptr;  // null: it publishes none, or is not known to
   bool exited = false;
   std::uint32_t exit_code = 0;
   std::uint64_t exited_ns = 0;

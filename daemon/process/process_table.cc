@@ -114,6 +114,7 @@ void ProcessTable::On(const wire::ExecEvent& event) {
   ChangeInfo(process, [&event](ProcessInfo& info) {
     info.executable = event.path;
     info.command_line.clear();
+    info.label_keys.reset();
     // The new program may have capabilities, or be unreadable for its user; /proc will show it.
     info.owner.sole = false;
   });
@@ -184,6 +185,15 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
   }
   ParseThreadNames(blobs[PROFD_BLOB_THREADS], [this, time_ns](std::uint32_t tid, auto comm) {
     names_.Set({tid, 0}, time_ns, comm);
+  });
+}
+
+void ProcessTable::On(const wire::LabelProcessEvent& event) {
+  Process& process = FindOrMake(event.header.process, event.header.time_ns);
+  if (event.header.time_ns < process.image_ns) return;  // of the program before
+  ChangeInfo(process, [&](ProcessInfo& info) {
+    info.label_keys =
+        std::make_shared<const LabelKeys>(LabelKeys{process.image_ns, event.keys, event.reason});
   });
 }
 

@@ -99,6 +99,7 @@ class ProcessTable {
   void On(const wire::ExitEvent& event);
   void On(const wire::MmapEvent& event);
   void On(const wire::ProcessEvent& event);
+  void On(const wire::LabelProcessEvent& event);
 
   Process* FindMutable(const ProcessKey& key);
   Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "daemon/base/keys.h"
+#include "daemon/process/process_info.h"
 #include "daemon/process/wait_reason.h"
 #include "daemon/wire/event.h"
 
@@ -105,6 +106,8 @@ struct Sample {
   // `frames`. SampleSymbolizer moves them out; the flag stays.
   std::vector<AddressFrame> unmerged_python;
   bool merge_failed = false;
+  std::string labels;                 // the thread's record, label_record.h; "": it has none
+  LabelKeysRef label_keys = nullptr;  // of its process, at that time; not null with `labels`
 };
 
 }  // namespace profd::process

@@ -68,6 +68,11 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.observation = event.observation;
   sample.stack_flags = event.stack_flags;
   sample.missing_stack_bytes = event.missing_stack_bytes;
+  // Of a program that the process does not run any more, a record would be read by chance.
+  if (!event.labels.empty() && process != nullptr && process->info->label_keys) {
+    sample.labels = event.labels;
+    sample.label_keys = process->info->label_keys;
+  }
 
   sample.frames.reserve(event.kernel_frames.size() + event.user_frames.size());
   const bool interrupted = event.origin == wire::SampleOrigin::kOnCpu;

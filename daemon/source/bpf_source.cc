@@ -113,6 +113,7 @@ BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
       unwind_maps_(std::move(parts.unwind_maps)),
       python_processes_(objects_->python_processes_fd(), objects_->python_runtimes_fd(),
                         objects_->control()),
+      label_processes_(objects_->label_processes_fd(), objects_->control()),
       on_cpu_events_(objects_->on_cpu_program_fd()),
       pending_(std::move(parts.wake)),
       backfill_(ProcessReader(proc_, readers.processes), clock_),

@@ -17,6 +17,7 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"
+#include "daemon/source/bpf/label_process_map.h"
 #include "daemon/source/bpf/live_unwind_maps.h"
 #include "daemon/source/bpf/python_process_map.h"
 #include "daemon/source/bpf/ring_reader.h"
@@ -61,6 +62,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] LiveUnwindMaps& unwind_maps() { return *unwind_maps_; }
   // Where interpreters are made known; lives as long as this.
   [[nodiscard]] PythonProcessMap& python_processes() { return python_processes_; }
+  // Where processes whose threads have labels are made known; lives as long as this.
+  [[nodiscard]] LabelProcessMap& label_processes() { return label_processes_; }
   // Takes the requests for unwind tables; called by Poll. Set before the first one.
   void OnWanted(WantedRing::Sink sink) { on_wanted_ = std::move(sink); }
   // Who is waited for where tables are missing at a session's start or end. Set before the first
@@ -138,6 +141,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   WantedRing wanted_;
   const std::unique_ptr<LiveUnwindMaps> unwind_maps_;
   PythonProcessMap python_processes_;
+  LabelProcessMap label_processes_;
   WantedRing::Sink on_wanted_;
   std::function<std::vector<BeyondShare>()> other_shares_;
   mutable UserNames users_{"/etc/passwd"};

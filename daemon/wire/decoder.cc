@@ -137,6 +137,9 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   const Words python = words.subspan(frames + fixed.cfas);
   if (python.size() < fixed.python_words || !ReadPythonFrames(python, event.python))
     return Corrupt(kind, "Python frames beyond its end");
+  if (fixed.label_bytes > PROFD_MAX_LABEL_BYTES || fixed.label_bytes > tail.size())
+    return Corrupt(kind, "labels beyond its end");
+  event.labels = TextOf(tail.last(fixed.label_bytes));
   return Event(std::move(event));
 }
 
@@ -289,6 +292,28 @@ Result<Event> DecodeBeyondShare(Bytes bytes) {
                                 .count = fixed.count});
 }
 
+Result<Event> DecodeLabelProcess(Bytes bytes) {
+  profd_label_process_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_LABEL_PROCESS, "shorter than its fixed part");
+  if (fixed.keys > PROFD_MAX_LABEL_KEYS)
+    return Corrupt(PROFD_EVENT_LABEL_PROCESS, "more names than there may be");
+  if (fixed.reason_bytes > tail.size())
+    return Corrupt(PROFD_EVENT_LABEL_PROCESS, "text beyond its end");
+  LabelProcessEvent event;
+  event.header = HeaderFrom(fixed.event);
+  event.reason = TextOf(tail.first(fixed.reason_bytes));
+  tail = tail.subspan(fixed.reason_bytes);
+  for (std::uint32_t i = 0; i < fixed.keys; ++i) {
+    const std::size_t length = tail.empty() ? 0 : std::to_integer<std::size_t>(tail.front());
+    if (tail.size() < 1 + length) return Corrupt(PROFD_EVENT_LABEL_PROCESS, "name beyond its end");
+    event.keys.emplace_back(TextOf(tail.subspan(1, length)));
+    tail = tail.subspan(1 + length);
+  }
+  return Event(std::move(event));
+}
+
 Result<Event> DecodeCountersEvent(Bytes bytes) {
   profd_counters_event fixed;
   Bytes tail;
@@ -348,6 +373,8 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodePeriods(bytes);
     case PROFD_EVENT_BEYOND_SHARE:
       return DecodeBeyondShare(bytes);
+    case PROFD_EVENT_LABEL_PROCESS:
+      return DecodeLabelProcess(bytes);
     default:
       return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
   }

@@ -74,6 +74,8 @@ struct StackEvent {
   std::vector<FrameCfa> cfas;                        // ascending by frame
   std::uint16_t python_flags = 0;                    // PROFD_PYTHON_*
   std::vector<PythonFrame> python;                   // leaf first
+  // The thread's record (bpf/shared/labels.h), perhaps only its begin; "": it has none.
+  std::string labels;
 };
 
 struct ClockEvent {
@@ -172,6 +174,14 @@ struct BeyondShareEvent {
   std::uint64_t count = 0;
 };
 
+// Names of the attributes in records of labels, by their numbers; a later event has at least those
+// of an earlier one, until the process executes another program.
+struct LabelProcessEvent {
+  EventHeader header;
+  std::vector<std::string> keys;
+  std::string reason;  // not empty: why its labels cannot be read
+};
+
 struct CountersEvent {
   EventHeader header;
   std::vector<std::uint64_t> values;  // by enum profd_counter
@@ -179,7 +189,7 @@ struct CountersEvent {
 
 using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
                            MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
-                           PythonCodeEvent, PeriodsEvent, BeyondShareEvent>;
+                           PythonCodeEvent, PeriodsEvent, BeyondShareEvent, LabelProcessEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

@@ -1,5 +1,7 @@
 #include "daemon/wire/event_bytes.h"
 
+#include <algorithm>
+
 namespace profd::wire {
 
 EventBytes LayOutMmap(profd_mmap_event fixed, std::string_view path) {
@@ -35,6 +37,21 @@ EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods,
   fixed.background_off_cpu_period_ns = periods.background_off_cpu;
   fixed.point_seed = point_seed;
   return LayOut(PROFD_EVENT_PERIODS, fixed);
+}
+
+EventBytes LayOutLabelProcess(profd_label_process_event fixed, std::span<const std::string> keys,
+                              std::string_view reason) {
+  constexpr std::size_t kMaxName = 255;
+  keys = keys.first(std::min<std::size_t>(keys.size(), PROFD_MAX_LABEL_KEYS));
+  fixed.keys = static_cast<__u32>(keys.size());
+  fixed.reason_bytes = static_cast<__u32>(reason.size());
+  std::string tail(reason);
+  for (const std::string_view key : keys) {
+    const std::string_view name = key.substr(0, kMaxName);
+    tail += static_cast<char>(name.size());
+    tail += name;
+  }
+  return LayOut(PROFD_EVENT_LABEL_PROCESS, fixed, tail);
 }
 
 EventBytes LayOutCounters(std::uint64_t time_ns, std::span<const std::uint64_t> values) {

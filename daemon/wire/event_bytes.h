@@ -47,6 +47,10 @@ struct PeriodsNs {
                                        std::string_view target);
 [[nodiscard]] EventBytes LayOutPeriods(std::uint64_t time_ns, const PeriodsNs& periods,
                                        std::uint64_t point_seed);
+// Names are cut to 255 bytes, and there are at most PROFD_MAX_LABEL_KEYS.
+[[nodiscard]] EventBytes LayOutLabelProcess(profd_label_process_event fixed,
+                                            std::span<const std::string> keys,
+                                            std::string_view reason);
 [[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
                                         std::span<const std::uint64_t> values);
 

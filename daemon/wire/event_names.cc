@@ -44,6 +44,8 @@ const char* KindName(std::uint16_t kind) {
       return "periods";
     case PROFD_EVENT_BEYOND_SHARE:
       return "beyond share";
+    case PROFD_EVENT_LABEL_PROCESS:
+      return "label process";
     default:
       return "unknown";
   }

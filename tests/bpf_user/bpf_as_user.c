@@ -5,6 +5,7 @@
 
 #include "bpf/sample/pack.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
+#include "bpf/stack/labels.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
 #include "bpf/stack/unwind.bpf.h"
@@ -29,6 +30,7 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &unwind_file_ids) return user_find_file_id(key);
   if (map == &python_processes) return user_find_python(index);
   if (map == &python_runtimes) return user_find_python_runtime(key);
+  if (map == &label_processes) return user_find_labels(index);
   if (map == &unwind_files) return user_find_file(index);
   if (map == &unwind_pool) return user_find_slab(index);
   return user_find_page(map, index);
@@ -230,12 +232,13 @@ __u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u6
   return on_cpu_weight(sessions, ticked);
 }
 
-__u64 user_finish_sample(struct profd_sample_event* event) {
+__u64 user_finish_sample(struct profd_sample_event* event, const void* labels) {
   static struct sample_buffer sample;
   const __u64 words =
       (__u64)event->kernel_frames + event->user_frames + event->cfas + event->python_words;
   memset(&sample, 0x5a, sizeof(sample)); /* what the last one left */
   memcpy(sample.words, event, sizeof(*event) + words * sizeof(__u64));
+  if (labels) memcpy(&sample.labels.head, labels, event->label_bytes);
   const __u64 bytes = finish_sample(&sample);
   memcpy(event, sample.words, bytes);
   return bytes;
@@ -297,6 +300,23 @@ int user_walk_python(struct profd_sample_event* event, __u64 thread_pointer, __u
   else
     walk_python(event, walk, &task, READ_CURRENT);
   return wakes_for_code(event, walk);
+}
+
+void user_read_labels(struct profd_sample_event* event, __u64 thread_pointer, int task_reader,
+                      void* record) {
+  static struct reader reader;
+  struct task_struct task = {.tgid = event->event.pid};
+  task.thread.fsbase = thread_pointer;
+  memset(&reader, 0x5a, sizeof(reader));
+  empty_stack_block(&reader.walk);
+  reader.sample.event = *event;
+  reader.sample.event.label_bytes = 0;
+  if (task_reader)
+    read_labels(&reader.sample, &reader.walk, &task, READ_TASK);
+  else
+    read_labels(&reader.sample, &reader.walk, &task, READ_CURRENT);
+  event->label_bytes = reader.sample.event.label_bytes;
+  memcpy(record, &reader.sample.labels.head, event->label_bytes);
 }
 
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }

@@ -131,8 +131,15 @@ struct user_registers {
 void user_walk(struct profd_sample_event* event, const struct user_registers* registers,
                int is_64_bit, int task_reader);
 
-/* Packs a sample in place; returns the bytes that it takes then. */
-__u64 user_finish_sample(struct profd_sample_event* event);
+/* Packs a sample in place; returns the bytes that it takes then. `labels`: event->label_bytes of
+ * them, or null. */
+__u64 user_finish_sample(struct profd_sample_event* event, const void* labels);
+
+/* Reads the labels of a thread of process event->event.pid, the one of which user_set_labels has
+ * spoken, into `record`, which has room for PROFD_MAX_LABEL_BYTES. Sets event->label_bytes. */
+void user_read_labels(struct profd_sample_event* event, __u64 thread_pointer, int task_reader,
+                      void* record);
+void user_set_labels(__u32 pid, const struct profd_label_process* process);
 
 /* Where the thread stands on its C stack as Python walks begin. */
 void user_set_stack_pointer(__u64 value);

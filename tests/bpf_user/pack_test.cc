@@ -3,6 +3,7 @@
 
 #include <random>
 #include <span>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -34,12 +35,16 @@ class PackTest : public testing::Test {
     event->user_frames = static_cast<__u16>(user.size());
     event->cfas = static_cast<__u16>(cfas.size());
     event->python_words = static_cast<__u16>(python.size());
-    const auto bytes = std::as_bytes(std::span(buffer)).first(user_finish_sample(event));
+    event->label_bytes = static_cast<__u16>(labels_.size());
+    buffer.resize(buffer.size() + PROFD_MAX_LABEL_BYTES / sizeof(std::uint64_t));
+    event = reinterpret_cast<profd_sample_event*>(buffer.data());
+    const auto bytes =
+        std::as_bytes(std::span(buffer)).first(user_finish_sample(event, labels_.data()));
     EXPECT_EQ(event->event.size, bytes.size());
     std::span<const std::byte> tail;
     profd_sample_event read{};
     EXPECT_TRUE(wire::ReadSample(bytes, &read, &tail));
-    units_ = tail.size() / sizeof(std::uint16_t);
+    units_ = (tail.size() - labels_.size()) / sizeof(std::uint16_t);
     bytes_ = bytes.size();
     auto decoded = wire::DecodeEvent({bytes});
     EXPECT_TRUE(decoded) << decoded.error().message;
@@ -48,7 +53,8 @@ class PackTest : public testing::Test {
 
   std::size_t units_ = 0;  // of the tail
   std::size_t bytes_ = 0;  // of all of it
-  profd_sample_event fixed_{};
+  std::string labels_;
+  profd_sample_event fixed_{};  // last: it has a tail
 };
 
 constexpr std::uint64_t kKernelText = 0xffff'ffff'8100'0000;
@@ -100,6 +106,18 @@ TEST_F(PackTest, CfasOfFrameAfterFrameTakeAUnitEach) {
   EXPECT_EQ(event.cfas[1].cfa, kStack + 0x100);
   EXPECT_EQ(event.cfas[2].cfa, kStack + 0x1f00);
   EXPECT_EQ(units_, (4 + 3) + (4 + 1 + 1));
+}
+
+TEST_F(PackTest, LabelsStandBehindAllElseAsTheyAre) {
+  for (const std::size_t bytes : {28, 29, 63, PROFD_MAX_LABEL_BYTES}) {
+    labels_.assign(bytes, 'x');
+    labels_.back() = 'y';
+    const auto event =
+        Through({kKernelText}, {kLibrary, kLibrary + 8}, {kStack}, {PROFD_PYTHON_ANCHOR | kStack});
+    EXPECT_EQ(event.labels, labels_);
+    EXPECT_EQ(event.user_frames.size(), 2u);
+    EXPECT_EQ(event.python.size(), 1u);
+  }
 }
 
 TEST_F(PackTest, ThePythonPart) {

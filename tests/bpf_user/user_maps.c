@@ -21,6 +21,8 @@ static struct user_tables tables; /* pool null: our own */
 static struct profd_wanted wanted[MAX_WANTED];
 static __u32 wanted_count;
 static __u64 time_ns;
+static __u32 label_pid;
+static struct profd_label_process label_process;
 static __u32 python_pid;
 static struct profd_python_process python_runtime[PROFD_MAX_PYTHON_RUNTIMES];
 static __u32 python_runtime_count;
@@ -44,6 +46,13 @@ void* user_find_file_id(const struct profd_file_key* key) {
   for (__u32 i = 0; i < key_count; i++)
     if (memcmp(&keys[i], key, sizeof(*key)) == 0) return &key_files[i];
   return NULL;
+}
+
+void* user_find_labels(__u32 pid) { return pid == label_pid ? &label_process : NULL; }
+
+void user_set_labels(__u32 pid, const struct profd_label_process* process) {
+  label_pid = pid;
+  label_process = *process;
 }
 
 void* user_find_python(__u32 pid) { return pid && pid == python_pid ? python_runtime : NULL; }

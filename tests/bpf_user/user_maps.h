@@ -14,6 +14,7 @@ void* user_find_file_id(const struct profd_file_key* key);
 void* user_find_file(__u32 index);
 void* user_find_slab(__u32 slab);
 void* user_find_page(const void* slab, __u32 page);
+void* user_find_labels(__u32 pid);
 void* user_find_python(__u32 pid);
 void* user_find_python_runtime(const struct profd_python_runtime_key* key);
 void* user_make_wanted(__u64 bytes);

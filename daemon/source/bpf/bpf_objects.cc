@@ -280,6 +280,9 @@ std::vector<RingReader::Ring> BpfObjects::rings() const {
   return rings;
 }
 
+int BpfObjects::label_processes_fd() const {
+  return ::bpf_map__fd(skeleton_->maps.label_processes);
+}
 int BpfObjects::python_processes_fd() const {
   return ::bpf_map__fd(skeleton_->maps.python_processes);
 }

@@ -78,6 +78,7 @@ class BpfObjects {
   [[nodiscard]] int wanted_ring_fd() const;
   [[nodiscard]] int shares_fd() const;
   [[nodiscard]] LiveUnwindMaps::Maps unwind_maps();
+  [[nodiscard]] int label_processes_fd() const;
   [[nodiscard]] int python_processes_fd() const;
   [[nodiscard]] int python_runtimes_fd() const;
   // Processes of several threads that have moved to another cgroup since the programs were loaded.

@@ -16,6 +16,7 @@ namespace profd::wire {
 namespace {
 
 using test::EventBytes;
+using std::string_literals::operator""s;
 using test::RawEventBytes;
 using test::RawHeader;
 using test::RawNumbers;
@@ -139,6 +140,14 @@ profd_beyond_share_event BeyondShareFixed(std::uint32_t kind = PROFD_SHARE_THREA
   return fixed;
 }
 
+profd_label_process_event LabelProcessFixed(std::uint32_t keys, std::uint32_t reason_bytes) {
+  profd_label_process_event fixed{};
+  fixed.event = RawHeader(11);
+  fixed.keys = keys;
+  fixed.reason_bytes = reason_bytes;
+  return fixed;
+}
+
 // One whole event of every kind, with a tail where the kind has one.
 std::vector<EventBytes> EveryKind() {
   const std::string frames = RawNumbers({11, 12, 21, 22, 23});
@@ -160,6 +169,7 @@ std::vector<EventBytes> EveryKind() {
       RawEventBytes(PROFD_EVENT_COUNTERS, CountersFixed(2), RawNumbers({5, 6})),
       RawEventBytes(PROFD_EVENT_PERIODS, PeriodsFixed()),
       RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed()),
+      RawEventBytes(PROFD_EVENT_LABEL_PROCESS, LabelProcessFixed(2, 3), "why\4step\0"s),
   };
 }
 
@@ -192,6 +202,37 @@ TEST(DecoderTest, HeaderIsTakenOverForEveryKind) {
     EXPECT_EQ(header.sessions, 1u);
     EXPECT_EQ(header.cpu, 3u);
   }
+}
+
+TEST(DecoderTest, LabelsStandAtTheEndOfASample) {
+  profd_sample_event fixed = OffCpuFixed();
+  fixed.label_bytes = 3;
+  const std::string tail = RawNumbers({11, 12, 21, 22, 23}) + "abc";
+  const auto event = Decoded<wire::StackEvent>(RawEventBytes(PROFD_EVENT_OFF_CPU, fixed, tail));
+  EXPECT_EQ(event.labels, "abc");
+  EXPECT_THAT(event.user_frames, ElementsAre(21, 22, 23));
+  fixed.label_bytes = static_cast<__u16>(tail.size() + 1);
+  EXPECT_FALSE(wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_OFF_CPU, fixed, tail))));
+  fixed.label_bytes = PROFD_MAX_LABEL_BYTES + 1;
+  EXPECT_FALSE(wire::DecodeEvent(
+      Raw(RawEventBytes(PROFD_EVENT_OFF_CPU, fixed, std::string(fixed.label_bytes, 'x')))));
+}
+
+TEST(DecoderTest, NamesOfLabels) {
+  const auto event = Decoded<wire::LabelProcessEvent>(
+      RawEventBytes(PROFD_EVENT_LABEL_PROCESS, LabelProcessFixed(3, 3), "why\4step\0\5phase"s));
+  EXPECT_EQ(event.reason, "why");
+  EXPECT_THAT(event.keys, ElementsAre("step", "", "phase"));
+  EXPECT_FALSE(wire::DecodeEvent(
+      Raw(RawEventBytes(PROFD_EVENT_LABEL_PROCESS, LabelProcessFixed(PROFD_MAX_LABEL_KEYS + 1, 0),
+                        std::string(PROFD_MAX_LABEL_KEYS + 1, '\0')))));
+  EXPECT_FALSE(wire::DecodeEvent(
+      Raw(RawEventBytes(PROFD_EVENT_LABEL_PROCESS, LabelProcessFixed(1, 0), "\5phas"s))));
+  const std::vector<std::string> keys{"step", std::string(300, 'x')};
+  profd_label_process_event fixed = LabelProcessFixed(0, 0);
+  const auto laid_out = Decoded<wire::LabelProcessEvent>(LayOutLabelProcess(fixed, keys, "no"));
+  EXPECT_THAT(laid_out.keys, ElementsAre("step", std::string(255, 'x')));
+  EXPECT_EQ(laid_out.reason, "no");
 }
 
 TEST(DecoderTest, BeyondShareSaysWhatAndHowMuch) {
@@ -491,7 +532,7 @@ TEST(DecoderTest, EachRejectionIsCountedUnderItsKind) {
   const EventBytes mmap = RawEventBytes(PROFD_EVENT_MMAP, empty, kMmapPath);
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
-  for (const int number : {0, 11, 15, 25, 65535}) {
+  for (const int number : {0, 11, 15, PROFD_EVENT_LABEL_PROCESS + 1, 65535}) {
     const auto kind = static_cast<std::uint16_t>(number);
     profd_task_event fixed{};
     const EventBytes unknown = RawEventBytes(static_cast<profd_event_kind>(kind), fixed);

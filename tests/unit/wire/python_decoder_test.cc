@@ -141,12 +141,12 @@ TEST(PythonDecoderTest, DamageIsCountedByKindUpToTheLastOne) {
     profd_event event = RawHeader(5'000);
   } header;
   for (const auto kind : {PROFD_EVENT_PYTHON_PROCESS, PROFD_EVENT_PYTHON_CODE, PROFD_EVENT_PERIODS,
-                          PROFD_EVENT_BEYOND_SHARE}) {
+                          PROFD_EVENT_BEYOND_SHARE, PROFD_EVENT_LABEL_PROCESS}) {
     const EventBytes cut = RawEventBytes(kind, header);
     EXPECT_FALSE(decoder.Decode({cut}));
     EXPECT_EQ(decoder.Counters().corrupt.at(kind), 1u) << kind;
   }
-  EXPECT_EQ(decoder.Counters().Rejected(), 4u);
+  EXPECT_EQ(decoder.Counters().Rejected(), 5u);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 #include <set>
 #include <string>
 
-#include "tests/bpf_user/python_world.h"
+#include "tests/bpf_user/python/python_world.h"
 
 namespace profd {
 namespace {
