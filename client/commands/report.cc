@@ -43,7 +43,7 @@ std::string KeyHelp() {
   std::string help;
   for (const ReportKey& key : ReportKeys())
     help += (help.empty() ? "" : ". ") + std::string(key.name) + ": " + std::string(key.help);
-  return help + ".";
+  return help + ". label:NAME: what threads publish about their work, as deploy/labels does.";
 }
 
 }  // namespace
@@ -82,21 +82,22 @@ ReportVerb::ReportVerb()
 }
 
 void ReportVerb::AddQuestion() {
-  command().Add(
-      {.group = kReportGroup,
-       .names = "--by",
-       .into = &raw_.by,
-       .value = "KEY[,KEY]",
-       .help = "what rows are, and columns: " + OneOf(ReportKeyNames()) + "; default function",
-       .more = KeyHelp(),
-       .words = ReportKeyNames()});
+  command().Add({.group = kReportGroup,
+                 .names = "--by",
+                 .into = &raw_.by,
+                 .value = "KEY[,KEY]",
+                 .help = "what rows are, and columns: " + OneOf(ReportKeyNames()) +
+                         " or label:NAME; default function",
+                 .more = KeyHelp(),
+                 .words = ReportKeyNames()});
   command().Add(
       {.group = kReportGroup,
        .names = "--filter",
        .into = &raw_.filter,
        .value = "EXPR",
        .help = "only samples that fit: function, module, file, thread, process, operator, "
-               "phase, state, wait or time, then =, != or ~, then a value; and, or, not, ( )",
+               "phase, state, wait, time or label:NAME, then =, != or ~, then a value; and, or, "
+               "not, ( )",
        .more =
            "A sample has a function, module or file if any frame of its stack has. ~ "
            "is a regular expression of RE2 that fits a part of the text. time = 2..5 "
@@ -235,7 +236,7 @@ Result<void> ReportVerb::TakeTable(ReportQuestion& question) const {
   if (!raw_.sort.empty()) {
     if (question.keys.size() == 2)
       return Usage("--sort is for tables by one key", "rows of two are sorted by their time");
-    ReportTable none{.key = question.keys.front(), .rows = {}, .all = {}};
+    ReportTable none{.key = question.keys.front().get(), .rows = {}, .all = {}};
     PROFD_TRY(SortRows(none, raw_.sort));
     question.sort = raw_.sort;
   }

@@ -3,7 +3,8 @@
 // Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds; shown at
 // first: wall, or cpu and off_cpu where only that was sampled. Labels: pid, tid, process, thread,
 // state, wait, gil; of time on a CPU running (working, spinning), class and rule; of blocked time
-// on whom it waits: waits_for, path and path_end; of frameworks operator and phase. Stacks hold
+// on whom it waits: waits_for, path and path_end; of frameworks operator and phase; and those that
+// threads have published, by their names, or label:NAME where that is one of these. Stacks hold
 // functions only: -tagroot=process,thread and -tagleaf=state,wait,running put the rest back.
 // Addresses are offsets in the module's file.
 #include "client/format/exporter.h"
@@ -12,6 +13,7 @@
 #include <google/protobuf/io/zero_copy_stream_impl.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <tuple>
@@ -21,6 +23,7 @@
 
 #include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
 #include "client/profile/profile_facts.h"
@@ -34,6 +37,11 @@ namespace {
 constexpr std::uint64_t kPageBytes = 4096;
 // Location ids over all samples: the format has no tree, and a protobuf ends at 2 GiB.
 constexpr std::uint64_t kMaxLocationIds = 200'000'000;
+
+// Of labels that are made here.
+constexpr std::array<std::string_view, 15> kNames{
+    "pid",      "tid",   "process", "thread", "state",     "running", "class",   "rule",
+    "operator", "phase", "wait",    "gil",    "waits_for", "path",    "path_end"};
 
 // Strings of the file; 0: none.
 struct PathText {
@@ -53,6 +61,7 @@ struct SampleKey {
   bool spinning = false;
   std::uint32_t rule = 0;  // as Samples.rule
   PathText path{};
+  std::uint32_t labels = 0;  // as Samples.labels
   friend auto operator<=>(const SampleKey&, const SampleKey&) = default;
 };
 
@@ -167,7 +176,8 @@ class Builder {
                           GilOf(samples, i),
                           IsSpinning(profile_, i),
                           samples.rule_size() == 0 ? 0 : samples.rule(i),
-                          TextOfPath(i)};
+                          TextOfPath(i),
+                          LabelsOf(profile_, i)};
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
@@ -210,6 +220,17 @@ class Builder {
                                      {"path", key.path.path},
                                      {"path_end", key.path.end}})
       if (text != 0) AddText(sample, String(name), text);
+    if (key.labels != 0)
+      AddPublished(sample, profile_.label_sets(static_cast<int>(key.labels) - 1));
+  }
+
+  // What the thread has published, under names that are not those of others.
+  void AddPublished(pprof::Sample* sample, const v1::LabelSet& labels) {
+    for (const v1::Label& label : labels.labels()) {
+      const std::string name = SafeName(label.name());
+      const bool taken = std::ranges::find(kNames, name) != kNames.end();
+      AddLabel(sample, taken ? "label:" + name : name, SafeName(label.value()));
+    }
   }
 
   // Paths that read the same are one.

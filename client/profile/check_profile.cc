@@ -56,6 +56,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.path_size() != 0 && samples.path_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.labels_size() != 0 && samples.labels_size() != size)
+    return Corrupt("its sample columns differ in length");
   if (samples.rule_node_size() != samples.rule_size())
     return Corrupt("its sample columns differ in length");
   return {};
@@ -105,6 +107,8 @@ Result<void> CheckSamples(const v1::Profile& profile) {
                         profile.nodes_size() + 1);
     if (samples.path_size() != 0 && !Fits(samples.path(i), profile.paths_size() + 1))
       return OutOfRange("sample", i, "path", samples.path(i), profile.paths_size() + 1);
+    if (samples.labels_size() != 0 && !Fits(samples.labels(i), profile.label_sets_size() + 1))
+      return OutOfRange("sample", i, "labels", samples.labels(i), profile.label_sets_size() + 1);
     if (!v1::State_IsValid(samples.state(i)))
       return Corrupt("sample " + std::to_string(i) + " is in no known state");
     if (samples.weight_ns(i) > kMost - weight) return Corrupt("its weights add up to too much");

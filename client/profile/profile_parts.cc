@@ -32,6 +32,7 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
     to.add_rule_node(from.rule_node(index));
   }
   if (from.path_size() > 0) to.add_path(from.path(index));
+  if (from.labels_size() > 0) to.add_labels(from.labels(index));
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;

@@ -229,6 +229,28 @@ v1::Profile OperatorProfile() {
   return profile;
 }
 
+v1::Profile LabelledProfile() {
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "train");
+  maker.Add(thread, {"step"}, Running(20, 2));
+  maker.Add(thread, {"step"}, Running(20, 2));
+  maker.Add(thread, {"step", "load"}, Blocked(v1::WAIT_SLEEP, 10, 1));
+  maker.Add(thread, {"rest"}, Running(50, 5));
+  v1::Profile profile = maker.Make();
+  for (const std::uint32_t labels : {1u, 2u, 3u, 0u}) profile.mutable_samples()->add_labels(labels);
+  const auto add = [](v1::LabelSet& set, const char* name, const char* value) {
+    auto& label = *set.add_labels();
+    label.set_name(name);
+    label.set_value(value);
+  };
+  add(*profile.add_label_sets(), "step", "1");
+  add(*profile.add_label_sets(), "step", "2");
+  auto& loading = *profile.add_label_sets();
+  add(loading, "phase", "load");
+  add(loading, "step", "2");
+  return profile;
+}
+
 v1::Profile EmptyProfile() {
   ProfileMaker maker;
   maker.AddThread(4242, "demo");

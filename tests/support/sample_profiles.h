@@ -31,6 +31,9 @@ namespace profd::testing {
 // A thread with 70 ms in the operator aten::linear, which is of the phase forward (60 running, 10
 // blocked for a lock), and 30 ms in none.
 [[nodiscard]] v1::Profile OperatorProfile();
+// A thread with 20 ms of step 1, 30 ms of step 2, of which 10 ms in phase "load", and 50 ms without
+// a label.
+[[nodiscard]] v1::Profile LabelledProfile();
 [[nodiscard]] v1::Profile EmptyProfile();  // a thread without samples
 // A wide frame beside a tower of 50 that is far too narrow to be seen at first.
 [[nodiscard]] v1::Profile TowerProfile();

@@ -204,7 +204,7 @@ bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingU
                        const std::string& footer, const Context& context) const {
   const bool by_whom =
       report_ == Report::kReport &&
-      std::ranges::any_of(question_.keys, [](const auto* key) { return key->name == "on-whom"; });
+      std::ranges::any_of(question_.keys, [](const auto& key) { return key->name == "on-whom"; });
   const char* wanted = options_.on_whom != PathDetail::kNone ? "--on-whom"
                        : by_whom                             ? "--by on-whom"
                                                              : nullptr;

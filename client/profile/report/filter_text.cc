@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "client/profile/labels/label_values.h"
 #include "client/profile/report/report_time.h"
 #include "client/profile/stack_names.h"
 #include "client/profile/wait_reasons.h"
@@ -209,11 +210,13 @@ class Parser {
   Parsed Comparison() {
     const Token name = Take();
     const auto* field = std::ranges::find(kFields, name.text, &FieldName::name);
-    if (name.kind != TokenKind::kWord || field == kFields.end()) {
+    const std::string_view label = LabelNamedBy(name.text);
+    if (name.kind != TokenKind::kWord || (field == kFields.end() && label.empty())) {
       std::string names;
       for (const FieldName& one : kFields)
         names += (names.empty() ? "" : ", ") + std::string(one.name);
-      return WrongAt(name.at, Shown(name) + " is no field", "the fields are " + names);
+      return WrongAt(name.at, Shown(name) + " is no field",
+                     "the fields are " + names + " and label:NAME");
     }
     const Token op = Take();
     if (op.kind != TokenKind::kOperator)
@@ -224,7 +227,8 @@ class Parser {
       return WrongAt(value.at, "a value is missing before " + Shown(value),
                      "a text with spaces or signs stands in quotes");
     auto node = std::make_unique<FilterNode>();
-    node->field = field->field;
+    node->field = label.empty() ? field->field : FilterField::kLabel;
+    node->label = label;
     PROFD_TRY(Compare(op, value, *node));
     return node;
   }

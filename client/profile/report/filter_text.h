@@ -26,7 +26,8 @@ enum class FilterField {
   kPhase,
   kState,
   kWait,
-  kTime
+  kTime,
+  kLabel
 };
 
 // A comparison, or what joins others.
@@ -35,6 +36,7 @@ struct FilterNode {
   Kind kind = Kind::kCompare;
   std::vector<std::unique_ptr<FilterNode>> parts = {};  // of all but kCompare
   FilterField field = FilterField::kFunction;
+  std::string label = {};                             // of kLabel: its name
   bool negated = false;                               // !=
   std::string value = {};                             // of = and !=
   std::shared_ptr<const re2::RE2> pattern = nullptr;  // of ~

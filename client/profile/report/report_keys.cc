@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/report/frame_places.h"
 #include "client/profile/report/report_time.h"
@@ -206,11 +207,43 @@ constexpr std::array kKeys{
                   }},
 };
 
-Result<const ReportKey*> KeyByName(std::string_view name) {
+std::uint64_t LabelNumber(const KeyContext& context, int sample) {
+  return LabelsOf(context.profile, sample);
+}
+
+std::string LabelText(const KeyContext& context, std::uint64_t labels) {
+  const auto value = LabelIn(context.profile, static_cast<std::uint32_t>(labels), context.label);
+  return value ? SafeName(*value) : "[no label]";
+}
+
+// A key of a label, with the texts that it refers to.
+struct LabelKey {
+  explicit LabelKey(std::string_view of)
+      : label(of), name("label:" + SafeName(of)), plural("values of label " + SafeName(of)) {
+    key = {.name = name,
+           .plural = plural,
+           .help = "",
+           .number = LabelNumber,
+           .text = LabelText,
+           .label = label};
+  }
+
+  const std::string label;
+  const std::string name;
+  const std::string plural;
+  ReportKey key;
+};
+
+Result<ReportKeyRef> KeyByName(std::string_view name) {
   const auto* found = std::ranges::find(kKeys, name, &ReportKey::name);
-  if (found != kKeys.end()) return found;
+  if (found != kKeys.end()) return ReportKeyRef(std::shared_ptr<void>(), found);
+  if (const std::string_view label = LabelNamedBy(name); !label.empty()) {
+    const auto owned = std::make_shared<const LabelKey>(label);
+    return ReportKeyRef(owned, &owned->key);
+  }
   std::string names;
-  for (const ReportKey& key : kKeys) names += (names.empty() ? "" : ", ") + std::string(key.name);
+  for (const ReportKey& key : kKeys) names += std::string(key.name) + ", ";
+  names += "label:NAME";
   return Error{ErrorCode::kInvalidArgument, "--by: no key is called '" + std::string(name) + "'",
                "the keys are " + names};
 }
@@ -226,8 +259,8 @@ std::vector<std::string> ReportKeyNames() {
   return names;
 }
 
-Result<std::vector<const ReportKey*>> ParseReportKeys(std::string_view text) {
-  std::vector<const ReportKey*> keys;
+Result<std::vector<ReportKeyRef>> ParseReportKeys(std::string_view text) {
+  std::vector<ReportKeyRef> keys;
   for (bool more = true; more;) {
     const std::size_t comma = text.find(',');
     const auto key = KeyByName(text.substr(0, comma));
@@ -239,7 +272,7 @@ Result<std::vector<const ReportKey*>> ParseReportKeys(std::string_view text) {
   if (keys.size() > 2)
     return Error{ErrorCode::kInvalidArgument, "--by: more than two keys are named",
                  "the values of the second one become columns"};
-  if (keys.size() == 2 && keys[0] == keys[1])
+  if (keys.size() == 2 && keys[0]->name == keys[1]->name)
     return Error{ErrorCode::kInvalidArgument,
                  "--by: " + std::string(keys[0]->name) + " is named twice", ""};
   return keys;

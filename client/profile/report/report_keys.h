@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,6 +20,7 @@ struct KeyContext {
   FrameStyle style{};          // of functions
   // Of the profile; null but for keys that need them.
   const Operators* operators = nullptr;
+  std::string_view label = {};  // of the key
 };
 
 enum class ReportKeyKind {
@@ -37,15 +39,18 @@ struct ReportKey {
   std::uint64_t (*number)(const KeyContext& context, int sample) = nullptr;
   // Safe text of that number; of the other kinds it is an index into the profile's frames.
   std::string (*text)(const KeyContext& context, std::uint64_t number) = nullptr;
-  bool by_operators = false;  // it needs KeyContext.operators
+  bool by_operators = false;    // it needs KeyContext.operators
+  std::string_view label = {};  // of label:NAME: its name
 
   [[nodiscard]] bool OfFrames() const { return kind != ReportKeyKind::kSample; }
 };
 
-// In the order of the help.
+using ReportKeyRef = std::shared_ptr<const ReportKey>;
+
+// In the order of the help; without label:NAME, of which there may be any.
 [[nodiscard]] std::span<const ReportKey> ReportKeys();
 [[nodiscard]] std::vector<std::string> ReportKeyNames();
-// "function", "thread,wait": one key or two different ones.
-[[nodiscard]] Result<std::vector<const ReportKey*>> ParseReportKeys(std::string_view text);
+// "function", "thread,label:step": one key or two different ones. Never null.
+[[nodiscard]] Result<std::vector<ReportKeyRef>> ParseReportKeys(std::string_view text);
 
 }  // namespace profd::client

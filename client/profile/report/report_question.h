@@ -18,7 +18,7 @@ enum class ReportUnit {
 };
 
 struct ReportQuestion {
-  std::vector<const ReportKey*> keys;  // one or two; of tables
+  std::vector<ReportKeyRef> keys;  // one or two; of tables
   // Trees in the place of a table: both sides of functions, empty for none, and the whole program.
   std::string callers;
   std::string callees;

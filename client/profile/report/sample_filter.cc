@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "client/profile/labels/label_values.h"
 #include "client/profile/operators/operators.h"
 #include "client/profile/report/filter_text.h"
 #include "client/profile/report/frame_places.h"
@@ -46,6 +47,7 @@ class Judge {
     if (node.field == FilterField::kOperator || node.field == FilterField::kPhase)
       LookAtOperators();
     if (node.field == FilterField::kThread || node.field == FilterField::kProcess) LookAtThreads();
+    if (node.field == FilterField::kLabel) LookAtLabels();
   }
 
   [[nodiscard]] bool Holds(int sample) const {
@@ -102,12 +104,22 @@ class Judge {
     }
   }
 
+  void LookAtLabels() {
+    for (std::uint32_t labels = 0; labels <= static_cast<std::uint32_t>(profile_.label_sets_size());
+         ++labels) {
+      const auto value = LabelIn(profile_, labels, node_.label);
+      known_.push_back(value && Fits(node_, {*value}));
+    }
+  }
+
   [[nodiscard]] bool Compare(int sample) const {
     const v1::Samples& samples = profile_.samples();
     switch (node_.field) {
       case FilterField::kThread:
       case FilterField::kProcess:
         return known_[samples.thread(sample)];
+      case FilterField::kLabel:
+        return known_[LabelsOf(profile_, sample)];
       case FilterField::kState: {
         const TimePart part = PartOf(profile_, sample);
         const bool running = part == TimePart::kWorking || part == TimePart::kSpinning;
@@ -129,7 +141,7 @@ class Judge {
   const v1::Profile& profile_;
   const FilterNode& node_;
   std::vector<Judge> parts_;
-  std::vector<bool> known_;  // by node or thread of the profile
+  std::vector<bool> known_;  // by node, thread or labels of the profile
 };
 
 template <typename T>
@@ -156,6 +168,7 @@ void KeepSamples(v1::Samples& samples, const std::vector<bool>& keep) {
   Keep(*samples.mutable_rule(), keep);
   Keep(*samples.mutable_rule_node(), keep);
   Keep(*samples.mutable_path(), keep);
+  Keep(*samples.mutable_labels(), keep);
 }
 
 }  // namespace

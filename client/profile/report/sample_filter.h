@@ -16,12 +16,12 @@ struct FilterNode;
 // function = f and not (state = blocked or module ~ "libc.*")
 //
 //   EXPR  := TERM { or TERM }      TERM := ITEM { and ITEM }
-//   ITEM  := not ITEM | ( EXPR ) | FIELD OPERATOR VALUE
+//   ITEM  := not ITEM | ( EXPR ) | FIELD OPERATOR VALUE | label:NAME OPERATOR VALUE
 //
 // OPERATOR is =, != or ~ (a regular expression of RE2 that fits a part of the text). A VALUE is a
 // word, or stands in quotes. A sample has a function, module or file if any frame of its stack has,
-// and `!=` says that none has. It has one operator and one phase, or none. `time` takes seconds
-// since the start of the profile: 2..5, 2.. or
+// and `!=` says that none has. It has one operator, one phase and one value of a label, or none.
+// `time` takes seconds since the start of the profile: 2..5, 2.. or
 // ..5, in which a sample begins. Immutable; may be copied.
 class SampleFilter {
  public:

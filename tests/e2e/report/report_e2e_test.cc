@@ -31,7 +31,9 @@ class ReportTest : public ProfctlTest {
   // Collects while a program of this folder runs; what it says of itself goes to `truth`.
   void Collect(const std::string& name, const std::vector<std::string>& options, json& truth) {
     auto program = testing::Subprocess::Start(
-        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/" + name}, options_);
+        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/" + name,
+         test::BinaryDirectory() + "/deploy"},
+        options_);
     ASSERT_TRUE(program) << program.error().message;
     const auto ready = program->ReadLine();
     ASSERT_TRUE(ready) << ready.error().message;
@@ -51,6 +53,11 @@ class ReportTest : public ProfctlTest {
   void Collect() {
     json truth;
     ASSERT_NO_FATAL_FAILURE(Collect("known_shares.py", {"-d", "3", "-F", "299"}, truth));
+    TakeTruth(truth);
+  }
+
+  void TakeTruth(const json& truth) {
+    truth_.clear();
     // What of each interval lies inside the session.
     for (const auto& entry : truth) {
       const auto begin = std::max(entry[2].get<std::uint64_t>(), profile_.start_ns());
@@ -192,6 +199,31 @@ TEST_F(ReportTest, StepsAreThoseOfTheProgram) {
     double seen_ns = 0;
     for (const json& row : rows) seen_ns += row[column].get<double>();
     ExpectShare(seen_ns, part_ns[part] / all_ns * report["total_ns"].get<double>(), report, column);
+  }
+}
+
+TEST_F(ReportTest, LabelsAreThoseOfTheProgramInBothModes) {
+  for (const bool hooks : {true, false}) {
+    SCOPED_TRACE(hooks ? "hooks" : "snapshot mode");
+    std::vector<std::string> options{"-d", "5", "-F", "299", "--budget", "off"};
+    if (!hooks) options.emplace_back("--no-hooks");
+    json truth;
+    ASSERT_NO_FATAL_FAILURE(Collect("known_labels.py", options, truth));
+    TakeTruth(truth);
+    for (const auto& [name, values] : truth_) {
+      const json report = Report({"--by", "label:" + name});
+      double labelled_ns = 0;
+      for (const auto& [value, ns] : values) {
+        ExpectShare(RowOf(report, "label:" + name, value)["ns"].get<double>(), ns, report, value);
+        labelled_ns += ns;
+      }
+      const json rest = RowOf(report, "label:" + name, "[no label]");
+      ExpectShare(rest["ns"].get<double>(), report["total_ns"].get<double>() - labelled_ns, report,
+                  "without " + name);
+      EXPECT_EQ(report["rows"].size(), values.size() + 1) << report.dump(1);
+    }
+    const json load = RowOf(Report({"--by", "label:phase"}), "label:phase", "load");
+    EXPECT_GT(load["blocked_ns"].get<double>(), 0.9 * load["ns"].get<double>()) << load.dump(1);
   }
 }
 

@@ -268,6 +268,19 @@ void FillPaths(const aggregate::Profile& profile, const SampleRefs& samples, v1:
   }
 }
 
+void FillLabels(const aggregate::Profile& profile, const SampleRefs& samples, v1::Profile& proto) {
+  if (profile.label_sets.empty()) return;
+  for (const auto* sample : samples) proto.mutable_samples()->add_labels(sample->labels);
+  for (const aggregate::Labels& labels : profile.label_sets) {
+    auto& set = *proto.add_label_sets();
+    for (const auto& [name, value] : labels) {
+      auto& label = *set.add_labels();
+      label.set_name(ValidUtf8(name));
+      label.set_value(ValidUtf8(value));
+    }
+  }
+}
+
 // The last node and the last frame.
 void AddStolenNode(v1::Profile& proto) {
   auto& frame = *proto.add_frames();
@@ -360,6 +373,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   DecidingRules deciding(profile, rules, proto);
   FillRules(samples, deciding, *proto.mutable_samples());
   FillPaths(profile, samples, proto);
+  FillLabels(profile, samples, proto);
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());

@@ -201,6 +201,21 @@ TEST(Pprof, LabelsSayWhatAFrameworkRan) {
                                                 "operator=aten::mm? phase=backward "}));
 }
 
+TEST(Pprof, LabelsOfThreadsAreLabels) {
+  const pprof::Profile profile = Parsed(testing::LabelledProfile());
+  ExpectValid(profile);
+  std::multiset<std::string> labels;
+  for (const auto& sample : profile.sample()) {
+    std::string all;
+    for (const auto& label : sample.label())
+      if (Text(profile, label.key()) == "step" || Text(profile, label.key()) == "label:phase")
+        all += Text(profile, label.key()) + "=" + Text(profile, label.str()) + " ";
+    labels.insert(all);
+  }
+  EXPECT_EQ(labels,
+            (std::multiset<std::string>{"", "step=1 ", "step=2 ", "label:phase=load step=2 "}));
+}
+
 TEST(Pprof, InlinedFunctionsShareTheLocationOfTheirCaller) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(1, "t");

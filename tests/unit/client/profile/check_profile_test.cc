@@ -15,6 +15,7 @@ TEST(CheckProfile, AcceptsWhatProfdMakes) {
   EXPECT_TRUE(CheckProfile(testing::EmptyProfile()));
   EXPECT_TRUE(CheckProfile(testing::SmallProfile()));
   EXPECT_TRUE(CheckProfile(testing::WaitingProfile()));
+  EXPECT_TRUE(CheckProfile(testing::LabelledProfile()));
   EXPECT_TRUE(CheckProfile(testing::LargeProfile(5000)));
 }
 
@@ -52,6 +53,12 @@ TEST(CheckProfile, NamesTheFirstThingThatIsWrong) {
          const int size = p.samples().weight_ns_size();
          p.mutable_samples()->mutable_rule()->Resize(size, 0);
          p.mutable_samples()->mutable_rule_node()->Resize(size, 8);
+       }},
+      {"its sample columns differ in length",
+       [](v1::Profile& p) { p.mutable_samples()->add_labels(0); }},
+      {"sample 0 points at labels 1 of 1",
+       [](v1::Profile& p) {
+         p.mutable_samples()->mutable_labels()->Resize(p.samples().weight_ns_size(), 1);
        }},
       {"its weights add up to too much",
        [](v1::Profile& p) {

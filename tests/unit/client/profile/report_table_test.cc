@@ -26,9 +26,10 @@ using ::testing::UnorderedElementsAre;
 constexpr std::uint64_t kMs = 1'000'000;
 
 const ReportKey& Key(const std::string& name) {
+  static std::map<std::string, ReportKeyRef> kept;  // tables refer to their keys
   const auto keys = ParseReportKeys(name);
   EXPECT_TRUE(keys) << name;
-  return *keys->front();
+  return *(kept[name] = keys->front());
 }
 
 ReportTable By(const std::string& key, const v1::Profile& profile, bool kernel = false) {
@@ -275,6 +276,18 @@ TEST(ReportTableTest, OperatorsAndPhasesAreThoseOfTheStack) {
   EXPECT_EQ(Ms(By("operator", profile)),
             (Rows{{"aten::linear", {70, 70}}, {"[no operator]", {30, 30}}}));
   EXPECT_EQ(Ms(By("phase", profile)), (Rows{{"forward", {70, 70}}, {"[no phase]", {30, 30}}}));
+}
+
+TEST(ReportTableTest, LabelsAreThoseThatThreadsHavePublished) {
+  const v1::Profile profile = testing::LabelledProfile();
+  using Rows = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+  EXPECT_EQ(Ms(By("label:step", profile)),
+            (Rows{{"1", {20, 20}}, {"2", {30, 30}}, {"[no label]", {50, 50}}}));
+  EXPECT_EQ(Ms(By("label:phase", profile)), (Rows{{"load", {10, 10}}, {"[no label]", {90, 90}}}));
+  EXPECT_EQ(Ms(By("label:step", testing::OperatorProfile())), (Rows{{"[no label]", {100, 100}}}));
+  EXPECT_TRUE(ParseReportKeys("label:step,label:phase"));
+  EXPECT_FALSE(ParseReportKeys("label:step,label:step"));
+  EXPECT_FALSE(ParseReportKeys("label:"));
 }
 
 TEST(ReportTableTest, StolenTimeIsAPartOfItsOwn) {

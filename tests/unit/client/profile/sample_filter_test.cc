@@ -47,6 +47,20 @@ TEST(SampleFilterTest, OperatorsAndPhasesAreThoseOfTheStack) {
   EXPECT_EQ(MsOf("phase = backward", profile), 0u);
 }
 
+TEST(SampleFilterTest, LabelsAreThoseThatThreadsHavePublished) {
+  const v1::Profile profile = testing::LabelledProfile();
+  EXPECT_EQ(MsOf("label:step = 2", profile), 30u);
+  EXPECT_EQ(MsOf("label:step != 2", profile), 70u);
+  EXPECT_EQ(MsOf("label:step ~ [12]", profile), 50u);
+  EXPECT_EQ(MsOf("label:step = 2 and not label:phase = load", profile), 20u);
+  EXPECT_EQ(MsOf("label:other = 2", profile), 0u);
+  EXPECT_EQ(MsOf("label:step = 2", testing::SmallProfile()), 0u);
+  const auto kept = SampleFilter::Parse("label:step = 2")->Apply(profile);
+  ASSERT_TRUE(kept);
+  EXPECT_TRUE(CheckProfile(*kept));
+  EXPECT_EQ(kept->samples().labels_size(), 2);
+}
+
 TEST(SampleFilterTest, FieldsAreCompared) {
   const v1::Profile small = testing::SmallProfile();
   EXPECT_EQ(MsOf("function = compute", small), 1700u);

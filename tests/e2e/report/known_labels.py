@@ -1,0 +1,64 @@
+"""A program with labels that knows when it had which, until a line comes on its standard input.
+
+    known_labels.py FOLDER    with profd_labels.py in it
+
+Writes "ready" at its begin, and at the end one line of JSON: a list of [name, value, begin, end], in ns of CLOCK_MONOTONIC.
+"""
+import json
+import sys
+import threading
+import time
+
+sys.path.insert(0, sys.argv[1])
+from profd_labels import label  # noqa: E402
+
+LOG = []
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def spin(milliseconds):
+    begin = time.thread_time_ns()
+    total = 0
+    while time.thread_time_ns() - begin < milliseconds * 1_000_000:
+        total += 1
+    return total
+
+
+def load():
+    begin = now()
+    with label(phase="load"):
+        time.sleep(0.02)
+    LOG.append(("phase", "load", begin, now()))
+
+
+def compute(turn):
+    begin = now()
+    with label(phase="compute"):
+        spin(5 * (turn + 1))
+    LOG.append(("phase", "compute", begin, now()))
+
+
+def work(stop):
+    turn = 0
+    while not stop.is_set():
+        begin = now()
+        with label(turn=turn):
+            load()
+            compute(turn)
+        LOG.append(("turn", str(turn), begin, now()))
+        spin(7)
+        turn = (turn + 1) % 4
+
+
+def main():
+    stop = threading.Event()
+    threading.Thread(target=lambda: (sys.stdin.readline(), stop.set()), daemon=True).start()
+    print("ready", flush=True)
+    work(stop)
+    print(json.dumps(LOG), flush=True)
+
+
+main()
