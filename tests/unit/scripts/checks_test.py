@@ -182,7 +182,7 @@ class TestNaming(SmallTreeTest):
         self.assert_finds("test_naming", "tests/rpc/x_test.cc:1", "never runs")
 
     def test_named_by_the_list_of_another_folder(self):
-        self.write("client/format/CMakeLists.txt", "set(exporters\n  x)\n")
+        self.write("client/format/CMakeLists.txt", "set(exporters\n  folder/x)\n")
         self.write("tests/unit/client/format/CMakeLists.txt", "list(APPEND tests ${exporter}_test.cc)\n")
         self.write("tests/unit/client/format/x_test.cc", self.CASE)
         self.assert_passes("test_naming")

@@ -1,0 +1,17 @@
+# profd_exporter_table(EXPORTERS...): what exporters.cc.in needs, in PROFD_EXPORTER_DECLARATIONS and PROFD_EXPORTER_CALLS.
+# "folder/x_y" has `Exporter XYExporter()`.
+macro(profd_exporter_table)
+  foreach(exporter ${ARGN})
+    get_filename_component(words ${exporter} NAME)
+    string(REPLACE "_" ";" words ${words})
+    set(function "")
+    foreach(word IN LISTS words)
+      string(SUBSTRING ${word} 0 1 initial)
+      string(SUBSTRING ${word} 1 -1 rest)
+      string(TOUPPER ${initial} initial)
+      string(APPEND function ${initial}${rest})
+    endforeach()
+    string(APPEND PROFD_EXPORTER_DECLARATIONS "Exporter ${function}Exporter();\n")
+    string(APPEND PROFD_EXPORTER_CALLS "${function}Exporter(), ")
+  endforeach()
+endmacro()
