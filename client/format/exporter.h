@@ -15,7 +15,7 @@ namespace profd::client {
 
 // A format. --help, `profctl formats`, the completions and the manual page are made from these.
 struct Exporter {
-  std::string_view name;  // lower case: its source is NAME.cc
+  std::string_view name;  // lower case: its source is NAME.cc, `_` for `-`
   // With the dot, the usual one first; compared without case.
   std::vector<std::string_view> extensions;
   std::string_view about;     // what it is: "a line per stack"

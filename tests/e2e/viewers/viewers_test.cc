@@ -1,5 +1,6 @@
-// pprof, folded and json in the programs that read them. The numbers that they must show are those
-// of SmallProfile: 172 samples, 4.00 s, of it 1.68 s on CPU, 0.02 s runnable, 2.30 s blocked.
+// pprof, folded, perf-script, csv and json in the programs that read them. The numbers that they
+// must show are those of SmallProfile: 172 samples, 4.00 s, of it 1.68 s on CPU, 0.02 s
+// runnable, 2.30 s blocked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -136,6 +137,49 @@ TEST(Json, JqReadsIt) {
             "2300000000\n");
   EXPECT_EQ(jq(".profile.threads[].comm", "small.json"), "demo\nworker\n");
   EXPECT_EQ(jq(".profile.processes | length", "hostile.json"), "18\n");
+}
+
+// Of https://github.com/brendangregg/FlameGraph; Debian has no package with it.
+TEST(PerfScript, StackcollapseAgreesOnEveryTotal) {
+  const std::string script = FindProgram("stackcollapse-perf.pl");
+  if (script.empty()) GTEST_SKIP() << "stackcollapse-perf.pl (FlameGraph) is not installed";
+  const auto collapse = [&](const std::string& name) {
+    const Outcome outcome = testing::Run({"perl", script, File(name)});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    EXPECT_EQ(outcome.err, "") << name;  // it warns of lines that it ignores
+    return outcome.out;
+  };
+  EXPECT_EQ(collapse("small.perf"),
+            "demo;_start;main;compute 1680000000\n"
+            "demo;_start;main;compute;[runnable] 20000000\n"
+            "demo;_start;main;wait;futex_wait;[blocked:lock] 300000000\n"
+            "worker;_start;run;[blocked:sleep] 1200000000\n"
+            "worker;_start;run;fsync;[blocked:io] 800000000\n");
+  for (const char* name : {"typical.perf", "large.perf", "hostile.perf", "many.perf"})
+    EXPECT_FALSE(collapse(name).empty()) << name;
+}
+
+TEST(Csv, PythonReadsIt) {
+  if (FindProgram("python3").empty()) GTEST_SKIP() << "python3 is not installed";
+  const auto sums = [&](const std::string& name) {
+    const Outcome outcome =
+        testing::Run({"python3", "-c",
+                      "import csv, sys, collections\n"
+                      "sums = collections.Counter()\n"
+                      "for row in csv.DictReader(open(sys.argv[1], newline='', encoding='utf-8'), "
+                      "strict=True):\n"
+                      "    assert None not in row and None not in row.values()\n"
+                      "    sums[row['state']] += int(row['ns'])\n"
+                      "print(sorted(sums.items()))\n",
+                      File(name)});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  EXPECT_EQ(sums("small.csv"),
+            "[('blocked', 2300000000), ('runnable', 20000000), ('working', 1680000000)]\n");
+  EXPECT_EQ(sums("hostile.csv"), "[('working', 170000000)]\n");
+  EXPECT_EQ(sums("many.csv"), "[('blocked', 990000000000), ('working', 10000000000)]\n");
+  EXPECT_EQ(sums("empty.csv"), "[]\n");
 }
 
 }  // namespace

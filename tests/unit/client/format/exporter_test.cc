@@ -17,7 +17,8 @@ std::string FormatOf(std::string_view path) {
 }
 
 TEST(Exporters, AreFoundByName) {
-  for (const char* name : {"folded", "svg", "speedscope", "pprof", "callgrind", "dot", "json"}) {
+  for (const char* name :
+       {"folded", "svg", "speedscope", "pprof", "callgrind", "dot", "perf-script", "csv", "json"}) {
     const auto exporter = ExporterByName(name);
     ASSERT_TRUE(exporter);
     EXPECT_EQ((*exporter)->name, name);
@@ -28,8 +29,9 @@ TEST(Exporters, AreFoundByName) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(none.error().message, "no format is called 'gif'");
-  EXPECT_EQ(none.error().hint,
-            "the formats are folded, svg, speedscope, pprof, callgrind, dot, json");
+  EXPECT_EQ(
+      none.error().hint,
+      "the formats are folded, svg, speedscope, pprof, callgrind, dot, perf-script, csv, json");
 }
 
 TEST(Exporters, AreFoundByTheLongestExtension) {
@@ -41,6 +43,8 @@ TEST(Exporters, AreFoundByTheLongestExtension) {
   EXPECT_EQ(FormatOf("out.pb.gz"), "pprof");
   EXPECT_EQ(FormatOf("out.callgrind"), "callgrind");
   EXPECT_EQ(FormatOf("out.dot"), "dot");
+  EXPECT_EQ(FormatOf("out.perf"), "perf-script");
+  EXPECT_EQ(FormatOf("out.csv"), "csv");
   EXPECT_EQ(FormatOf("out.gz"), "the extension of 'out.gz' names no format");
   EXPECT_EQ(FormatOf(""), "the extension of '' names no format");
 }
