@@ -77,5 +77,7 @@ TEST_F(InChromium, TheSvgCanBeRead) { RunChecks("colour.test.mjs"); }
 
 TEST_F(InChromium, SpeedscopeOpensItsFile) { RunChecks("speedscope.test.mjs"); }
 
+TEST_F(InChromium, FirefoxProfilerOpensItsFiles) { RunChecks("firefox.test.mjs"); }
+
 }  // namespace
 }  // namespace profd::testing

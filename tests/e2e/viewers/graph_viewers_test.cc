@@ -1,7 +1,9 @@
-// callgrind and dot in the programs that read them. The numbers that they must show are those of
-// SmallProfile: 4.00 s, of it 1.68 s on CPU, 0.02 s runnable, 2.30 s blocked.
+// callgrind, dot and perfetto in the programs that read them. The numbers that they must show are
+// those of SmallProfile: 4.00 s, of it 1.68 s on CPU, 0.02 s runnable, 2.30 s blocked.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <fstream>
 
 #include "tests/e2e/viewers/exported_files.h"
 #include "tests/support/paths.h"
@@ -13,6 +15,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 std::string File(const std::string& name) { return ExportedFiles() + "/" + name; }
 
@@ -67,6 +70,29 @@ TEST(Dot, GraphvizDrawsIt) {
   }
   const Outcome plain = testing::Run({"dot", "-Tplain", File("small.dot")});
   EXPECT_THAT(plain.out, HasSubstr("self 42.5 %"));
+}
+
+// Of https://perfetto.dev; Debian has no package with it.
+TEST(Perfetto, TraceProcessorAgreesOnEveryTotal) {
+  const std::string program = FindProgram("trace_processor_shell");
+  if (program.empty()) GTEST_SKIP() << "trace_processor_shell (Perfetto) is not installed";
+  const auto query = [&](const std::string& name, const std::string& sql) {
+    const std::string file = File(name + ".sql");
+    std::ofstream(file) << sql;
+    const Outcome outcome = testing::Run({program, "-q", file, File(name)});
+    EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
+    return outcome.out;
+  };
+  const std::string sums =
+      "select slice.name, sum(dur) from slice join track on slice.track_id = track.id "
+      "where track.name = 'states' group by 1 order by 1;";
+  for (const char* text : {"\"blocked:io\",800000000", "\"blocked:lock\",300000000",
+                           "\"working\",1680000000", "\"runnable\",20000000"})
+    EXPECT_THAT(query("small.perfetto-trace", sums), HasSubstr(text));
+  for (const std::string name : {"large", "many", "hostile", "empty"})
+    EXPECT_THAT(query(name + ".perfetto-trace",
+                      "select value from stats where severity = 'error' and value > 0;"),
+                Not(ContainsRegex("[1-9]")));
 }
 
 }  // namespace

@@ -61,6 +61,18 @@ test('opens with a profile per thread, in order of time', async (t) => {
   assert.deepEqual(page.errors.filter((text) => !/favicon|404/.test(text)), []);
 });
 
+test('opens the text of perf script, callgrind and a trace', async (t) => {
+  for (const [name, title, frame] of [['small.perf', 'small.linux-perf.txt', 'compute'],
+                                      ['small.callgrind', 'callgrind.small', 'compute'],
+                                      ['small.trace.json', 'trace.json', 'compute']]) {
+    fs.copyFileSync(path.join(files, name), path.join(files, title));
+    const page = await openProfile(t, title);
+    await page.getByText('Sandwich').click();
+    await page.getByText(frame).first().waitFor();
+    assert.deepEqual(page.errors.filter((text) => !/favicon|404/.test(text)), [], name);
+  }
+});
+
 test('opens what is large, has many threads, hostile names or nothing', async (t) => {
   for (const [name, title] of [['large', '/3)'], ['many', '/1000)'], ['hostile', '/17)'], ['empty', 'no samples']]) {
     const began = Date.now();

@@ -17,8 +17,8 @@ std::string FormatOf(std::string_view path) {
 }
 
 TEST(Exporters, AreFoundByName) {
-  for (const char* name :
-       {"folded", "svg", "speedscope", "pprof", "callgrind", "dot", "perf-script", "csv", "json"}) {
+  for (const char* name : {"folded", "svg", "speedscope", "firefox", "perfetto", "chrome", "pprof",
+                           "callgrind", "dot", "perf-script", "csv", "json"}) {
     const auto exporter = ExporterByName(name);
     ASSERT_TRUE(exporter);
     EXPECT_EQ((*exporter)->name, name);
@@ -31,7 +31,9 @@ TEST(Exporters, AreFoundByName) {
   EXPECT_EQ(none.error().message, "no format is called 'gif'");
   EXPECT_EQ(
       none.error().hint,
-      "the formats are folded, svg, speedscope, pprof, callgrind, dot, perf-script, csv, json");
+      "the formats are folded, svg, speedscope, firefox, perfetto, chrome, pprof, callgrind, dot, "
+      "perf-script, "
+      "csv, json");
 }
 
 TEST(Exporters, AreFoundByTheLongestExtension) {
@@ -45,6 +47,10 @@ TEST(Exporters, AreFoundByTheLongestExtension) {
   EXPECT_EQ(FormatOf("out.dot"), "dot");
   EXPECT_EQ(FormatOf("out.perf"), "perf-script");
   EXPECT_EQ(FormatOf("out.csv"), "csv");
+  EXPECT_EQ(FormatOf("out.chrome.json"), "chrome");
+  EXPECT_EQ(FormatOf("out.firefox.json.gz"), "firefox");
+  EXPECT_EQ(FormatOf("out.perfetto-trace"), "perfetto");
+  EXPECT_EQ(FormatOf("out.trace.json"), "chrome");
   EXPECT_EQ(FormatOf("out.gz"), "the extension of 'out.gz' names no format");
   EXPECT_EQ(FormatOf(""), "the extension of '' names no format");
 }

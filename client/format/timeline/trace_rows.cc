@@ -1,0 +1,342 @@
+#include "client/format/timeline/trace_rows.h"
+
+#include <algorithm>
+#include <map>
+#include <numeric>
+#include <set>
+#include <tuple>
+#include <unordered_map>
+
+#include "client/profile/on_whom.h"
+#include "client/profile/operators/operators.h"
+#include "client/profile/profile_facts.h"
+#include "client/profile/report/report_time.h"
+#include "client/profile/spinning.h"
+#include "client/profile/stack_names.h"
+#include "client/profile/steps/step_loop.h"
+#include "client/text/number.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::uint32_t kNoRow = ~0u;
+constexpr std::uint32_t kFirstMadeId = 1'000'000'000;  // above every pid
+constexpr std::uint64_t kLeastBinNs = 100'000'000;     // of counters
+constexpr std::uint64_t kMostBins = 500;
+
+bool IsSampled(const v1::Samples& samples, int i) {
+  return samples.count(i) != 0 || samples.exact(i);
+}
+
+// Nested slices out of what is open in each interval, outermost first.
+class Nest {
+ public:
+  using Level = std::pair<std::uint32_t, std::uint32_t>;  // name, detail
+
+  explicit Nest(std::vector<TraceSlice>& slices) : slices_(slices) {}
+
+  void Add(const TimelineSlice& interval, const std::vector<Level>& levels) {
+    std::size_t same = 0;
+    if (interval.begin_ns == end_ns_)
+      while (same < open_.size() && same < levels.size() && IsOf(open_[same], levels[same])) ++same;
+    open_.resize(same);
+    end_ns_ = interval.end_ns();
+    for (const std::size_t slice : open_) slices_[slice].end_ns = end_ns_;
+    for (std::size_t i = same; i < levels.size(); ++i) {
+      open_.push_back(slices_.size());
+      slices_.push_back({interval.begin_ns, end_ns_, levels[i].first, levels[i].second});
+    }
+  }
+
+ private:
+  [[nodiscard]] bool IsOf(std::size_t slice, const Level& level) const {
+    return slices_[slice].name == level.first && slices_[slice].detail == level.second;
+  }
+
+  std::vector<TraceSlice>& slices_;
+  std::vector<std::size_t> open_;
+  std::uint64_t end_ns_ = ~0ull;
+};
+
+class Builder {
+ public:
+  Builder(const v1::Profile& profile, const ExportOptions& options)
+      : profile_(profile), operators_(profile), timeline_(Timeline::Of(profile)) {
+    const FrameStyle style{
+        .signature = options.signatures, .mangled = options.mangled, .line = options.lines};
+    frames_.reserve(static_cast<std::size_t>(profile.frames_size()));
+    for (const v1::Frame& frame : profile.frames())
+      frames_.push_back(Name(FrameName(frame, style)));
+    Detail({});
+    MakeProcessIds();
+  }
+
+  Result<TraceRows> Run() && {
+    std::vector<std::size_t> order(timeline_.tracks.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, {}, [&](std::size_t i) {
+      return profile_.threads(static_cast<int>(timeline_.tracks[i].thread)).process();
+    });
+    states_row_.assign(timeline_.tracks.size(), kNoRow);
+    for (const std::size_t i : order) {
+      PROFD_TRY(AddTrack(i));
+    }
+    if (timeline_.has_times) {
+      AddSteps();
+      AddFlows();
+      AddCounters();
+    }
+    timeline_.tracks.clear();
+    out_.timeline = std::move(timeline_);
+    return std::move(out_);
+  }
+
+ private:
+  std::uint32_t Name(const std::string& name) {
+    const auto next = static_cast<std::uint32_t>(out_.names.size());
+    const auto [known, is_new] = names_.try_emplace(name, next);
+    if (is_new) out_.names.push_back(name);
+    return known->second;
+  }
+
+  std::uint32_t Detail(TraceRows::Detail detail) {
+    const auto next = static_cast<std::uint32_t>(out_.details.size());
+    const auto [known, is_new] = details_.try_emplace(std::move(detail), next);
+    if (is_new) out_.details.push_back(known->first);
+    return known->second;
+  }
+
+  std::uint32_t DistinctId(std::uint32_t wanted, std::set<std::uint32_t>& used) {
+    if (wanted != 0 && wanted < kFirstMadeId && used.insert(wanted).second) return wanted;
+    return next_id_++;
+  }
+
+  void MakeProcessIds() {
+    for (const v1::Process& process : profile_.processes())
+      out_.process_ids.push_back(DistinctId(process.pid(), pids_));
+  }
+
+  const v1::Thread& ThreadOf(const TimelineTrack& track) const {
+    return profile_.threads(static_cast<int>(track.thread));
+  }
+
+  std::size_t AddRow(RowKind kind, std::string name, std::uint32_t thread, std::uint32_t id) {
+    const std::uint32_t process = profile_.threads(static_cast<int>(thread)).process();
+    out_.rows.push_back({kind, std::move(name), process, thread, id, {}});
+    return out_.rows.size() - 1;
+  }
+
+  Result<void> AddTrack(std::size_t index) {
+    const TimelineTrack& track = timeline_.tracks[index];
+    const v1::Thread& thread = ThreadOf(track);
+    std::string name = ThreadName(thread);
+    if (track.lanes > 1) name += ", " + std::to_string(track.lane + 1);
+    const std::size_t stacks = AddRow(RowKind::kStacks, name, track.thread,
+                                      DistinctId(track.lane == 0 ? thread.tid() : 0, tids_));
+    PROFD_TRY(Fill(track, stacks, &Builder::StackLevels));
+    states_row_[index] = static_cast<std::uint32_t>(
+        AddRow(RowKind::kStates, name + ": states", track.thread, DistinctId(0, tids_)));
+    PROFD_TRY(Fill(track, states_row_[index], &Builder::StateLevels));
+    const auto has_operators = [&](const TimelineSlice& slice) {
+      return operators_.OperatorOf(slice.sample).has_value() ||
+             operators_.PhaseOf(slice.sample) != v1::PHASE_NONE;
+    };
+    if (operators_.empty() || std::ranges::none_of(track.slices, has_operators)) return {};
+    return Fill(
+        track,
+        AddRow(RowKind::kOperators, name + ": operators", track.thread, DistinctId(0, tids_)),
+        &Builder::OperatorLevels);
+  }
+
+  Result<void> Fill(const TimelineTrack& track, std::size_t row,
+                    void (Builder::*levels)(const TimelineSlice& slice)) {
+    Nest nest(out_.rows[row].slices);
+    for (const TimelineSlice& slice : track.slices) {
+      levels_.clear();
+      (this->*levels)(slice);
+      const std::size_t before = out_.rows[row].slices.size();
+      nest.Add(slice, levels_);
+      slices_ += out_.rows[row].slices.size() - before;
+      if (slices_ > TraceRows::kMaxSlices)
+        return Error{ErrorCode::kExhausted, "the profile is too large for a timeline",
+                     "write json or folded, or collect for a shorter time"};
+    }
+    return {};
+  }
+
+  void StackLevels(const TimelineSlice& slice) {
+    const int i = slice.sample;
+    if (profile_.samples().node(i) == 0) levels_.emplace_back(Name(std::string(kNoStack)), 0);
+    for (std::uint32_t at = profile_.samples().node(i); at != 0;) {
+      const v1::StackNode& node = profile_.nodes(static_cast<int>(at) - 1);
+      levels_.emplace_back(frames_[node.frame()], 0);
+      at = node.parent();
+    }
+    std::ranges::reverse(levels_);
+    if (!IsWorking(profile_, i))
+      levels_.emplace_back(Name(std::string(StateFrameName(profile_, i))), 0);
+  }
+
+  // "blocked:lock"; "stolen"; "working, not sampled".
+  void StateLevels(const TimelineSlice& slice) {
+    const int i = slice.sample;
+    std::string_view state = StateFrameName(profile_, i);
+    state = state.substr(1, state.size() - 2);
+    const bool stolen = PartOf(profile_, i) == TimePart::kStolen;
+    std::string name(stolen ? PartName(TimePart::kStolen) : state);
+    if (!stolen && !IsSampled(profile_.samples(), i)) name += ", not sampled";
+    levels_.emplace_back(Name(name), DetailOf(i));
+  }
+
+  void OperatorLevels(const TimelineSlice& slice) {
+    const std::string_view phase = PhaseName(operators_.PhaseOf(slice.sample));
+    if (!phase.empty()) levels_.emplace_back(Name(std::string(phase)), 0);
+    if (const auto op = operators_.OperatorOf(slice.sample))
+      levels_.emplace_back(Name(operators_.names()[*op]), 0);
+  }
+
+  std::uint32_t DetailOf(int i) {
+    TraceRows::Detail detail;
+    const v1::Samples& samples = profile_.samples();
+    if (const v1::Rule* rule = RuleOf(profile_, i))
+      detail.emplace_back("class", ClassName(rule->frame_class()));
+    if (const auto gil = GilName(GilOf(samples, i)); !gil.empty()) detail.emplace_back("gil", gil);
+    if (samples.state(i) == v1::STATE_BLOCKED && samples.path_size() > 0 && samples.path(i) != 0) {
+      const std::uint32_t process = profile_.threads(static_cast<int>(samples.thread(i))).process();
+      const auto [known, is_new] = chains_.try_emplace({process, samples.path(i)});
+      if (is_new)
+        known->second = SafeName(ChainOf(ShownSteps(
+            profile_, samples.path(i), profile_.processes(static_cast<int>(process)).pid())));
+      detail.emplace_back("waits for", known->second);
+    }
+    return Detail(std::move(detail));
+  }
+
+  void AddSteps() {
+    const auto loop = FindStepLoop(profile_, "");
+    if (!loop || loop->rough()) return;
+    const v1::Thread& thread = profile_.threads(static_cast<int>(loop->thread));
+    const std::size_t row =
+        AddRow(RowKind::kSteps, ThreadName(thread) + ": steps of " + loop->function, loop->thread,
+               DistinctId(0, tids_));
+    for (std::size_t i = 0; i + 1 < loop->borders.size(); ++i) {
+      const StepBorder& border = loop->borders[i];
+      const std::uint64_t end_ns = loop->borders[i + 1].time_ns;
+      if (border.time_ns >= end_ns || slices_++ >= TraceRows::kMaxSlices) continue;
+      out_.rows[row].slices.push_back(
+          {border.time_ns, end_ns, Name("step " + std::to_string(i + 1)),
+           Detail({{"begins within", "+-" + FormatDuration(border.reach_ns)}})});
+    }
+  }
+
+  // Tracks of threads that are alone in theirs, by tid and start.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> SingleTracks() const {
+    std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> tracks;
+    for (std::size_t i = 0; i < timeline_.tracks.size(); ++i) {
+      const v1::Thread& thread = ThreadOf(timeline_.tracks[i]);
+      if (thread.group_size() == 0) tracks.try_emplace({thread.tid(), thread.start_ns()}, i);
+    }
+    return tracks;
+  }
+
+  void AddFlows() {
+    if (profile_.samples().path_size() == 0) return;
+    const auto tracks = SingleTracks();
+    for (std::size_t to = 0; to < timeline_.tracks.size(); ++to) {
+      const TimelineTrack& track = timeline_.tracks[to];
+      for (std::size_t i = 0; i < track.slices.size(); ++i) {
+        const TimelineSlice& slice = track.slices[i];
+        if (i + 1 < track.slices.size() && IsOneWait(slice.sample, track.slices[i + 1].sample))
+          continue;
+        const v1::PathThread* waker = WakerOf(slice.sample);
+        if (waker == nullptr) continue;
+        const auto from = tracks.find({waker->tid(), waker->start_ns()});
+        if (from == tracks.end() || from->second == to) continue;
+        const std::uint64_t time_ns = slice.end_ns() - 1;
+        if (!HasSliceAt(timeline_.tracks[from->second], time_ns)) continue;
+        out_.flows.push_back({states_row_[from->second], states_row_[to], time_ns});
+      }
+    }
+    std::ranges::stable_sort(out_.flows, {}, &TraceFlow::time_ns);
+  }
+
+  // Parts of a wait differ in what the thread that ends it did.
+  bool IsOneWait(int a, int b) const {
+    const v1::Samples& samples = profile_.samples();
+    return samples.state(b) == v1::STATE_BLOCKED && samples.wait(a) == samples.wait(b) &&
+           samples.node(a) == samples.node(b);
+  }
+
+  // The thread that ended the wait of a sample; null: not known, or what holds is something else.
+  const v1::PathThread* WakerOf(int i) const {
+    const v1::Samples& samples = profile_.samples();
+    if (samples.state(i) != v1::STATE_BLOCKED || samples.path(i) == 0) return nullptr;
+    const v1::PathNode& step = *StepsOf(profile_, samples.path(i)).front();
+    const bool woke =
+        step.how() == v1::HOW_WOKE || step.how() == v1::HOW_EXIT || step.how() == v1::HOW_SIGNAL;
+    if (step.thread() == 0 || !woke) return nullptr;
+    return &profile_.path_threads(static_cast<int>(step.thread()) - 1);
+  }
+
+  static bool HasSliceAt(const TimelineTrack& track, std::uint64_t time_ns) {
+    const auto after =
+        std::ranges::upper_bound(track.slices, time_ns, {}, &TimelineSlice::begin_ns);
+    return after != track.slices.begin() && std::prev(after)->end_ns() > time_ns;
+  }
+
+  void AddCounters() {
+    const std::uint64_t length_ns = timeline_.end_ns - timeline_.begin_ns;
+    if (length_ns == 0 || !profile_.on_cpu()) return;
+    const std::uint64_t bin_ns = std::max(kLeastBinNs, length_ns / kMostBins + 1);
+    const std::size_t bins = static_cast<std::size_t>((length_ns + bin_ns - 1) / bin_ns);
+    std::map<std::uint32_t, std::vector<std::uint64_t>> busy;  // by process: ns in each bin
+    for (const TimelineTrack& track : timeline_.tracks) {
+      auto& of = busy[ThreadOf(track).process()];
+      of.resize(bins);
+      for (const TimelineSlice& slice : track.slices) {
+        if (profile_.samples().state(slice.sample) != v1::STATE_ON_CPU) continue;
+        for (std::uint64_t at = slice.begin_ns - timeline_.begin_ns,
+                           end = slice.end_ns() - timeline_.begin_ns;
+             at < end;) {
+          const std::uint64_t border = std::min(end, (at / bin_ns + 1) * bin_ns);
+          of[static_cast<std::size_t>(at / bin_ns)] += border - at;
+          at = border;
+        }
+      }
+    }
+    for (const auto& [process, of] : busy) {
+      TraceCounter counter{.process = process, .values = {}};
+      for (std::size_t i = 0; i < of.size(); ++i) {
+        const std::uint64_t begin_ns = i * bin_ns;
+        const std::uint64_t width_ns = std::min(bin_ns, length_ns - begin_ns);
+        counter.values.emplace_back(timeline_.begin_ns + begin_ns,
+                                    static_cast<double>(of[i]) / static_cast<double>(width_ns));
+      }
+      counter.values.emplace_back(timeline_.end_ns, 0);
+      out_.counters.push_back(std::move(counter));
+    }
+  }
+
+  const v1::Profile& profile_;
+  const Operators operators_;
+  Timeline timeline_;
+  TraceRows out_;
+  std::vector<std::uint32_t> frames_;  // names, by frame of the profile
+  std::unordered_map<std::string, std::uint32_t> names_;
+  std::map<TraceRows::Detail, std::uint32_t> details_;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> chains_;  // by process and path
+  std::set<std::uint32_t> pids_;
+  std::set<std::uint32_t> tids_;
+  std::uint32_t next_id_ = kFirstMadeId;
+  std::vector<std::uint32_t> states_row_;  // by track
+  std::vector<Nest::Level> levels_;
+  std::size_t slices_ = 0;
+};
+
+}  // namespace
+
+Result<TraceRows> TraceRows::Of(const v1::Profile& profile, const ExportOptions& options) {
+  return Builder(profile, options).Run();
+}
+
+}  // namespace profd::client
