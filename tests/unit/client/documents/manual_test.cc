@@ -77,9 +77,12 @@ TEST(ManualTest, NamesEveryCommand) {
 
 TEST(ManualTest, NamesEveryFormat) {
   const std::string page = Page();
+  const auto with_hyphens = [](std::string_view text) {
+    return std::regex_replace(std::string(text), std::regex("-"), "\\-");
+  };
   for (const Exporter& exporter : Exporters())
-    EXPECT_NE(page.find("\n\\fB" + std::string(exporter.name) + "\\fR: ." +
-                        std::string(exporter.extensions.front().substr(1))),
+    EXPECT_NE(page.find("\n\\fB" + with_hyphens(exporter.name) + "\\fR: ." +
+                        with_hyphens(exporter.extensions.front().substr(1))),
               std::string::npos)
         << exporter.name;
 }
