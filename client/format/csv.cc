@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <map>
+#include <ranges>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -75,6 +76,7 @@ class Table {
 
   [[nodiscard]] std::uint64_t Bytes() const {
     std::vector<std::uint64_t> of_node{0};
+    of_node.reserve(tree_.nodes.size());
     for (std::size_t i = 1; i < tree_.nodes.size(); ++i)
       of_node.push_back(of_node[tree_.nodes[i].parent] + tree_.labels[tree_.nodes[i].label].size() +
                         1);
@@ -159,8 +161,8 @@ class Table {
     if (node.first_line != 0 && node.first_line == node.last_line) out << node.first_line;
     std::string stack;
     stack.reserve(size);
-    for (auto label = labels.rbegin(); label != labels.rend(); ++label)
-      stack.append(stack.empty() ? "" : ";").append(*label);
+    for (const std::string_view label : std::views::reverse(labels))
+      stack.append(stack.empty() ? "" : ";").append(label);
     out << ',' << Cell(stack) << '\n';
   }
 

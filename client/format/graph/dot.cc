@@ -157,6 +157,7 @@ class Writer {
  private:
   std::uint64_t LeaveOutArrows() {
     std::vector<std::uint64_t> order;
+    order.reserve(calls_.size());
     for (const auto& [call, time] : calls_) order.push_back(time.all().ns);
     std::ranges::sort(order, std::ranges::greater());
     // Equal ones stay or go together.

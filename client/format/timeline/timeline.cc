@@ -165,7 +165,8 @@ class Builder {
     for (std::size_t lane = 0; lane < lanes.size(); ++lane) {
       Placer placer(begin_ns, end_ns);
       const bool is_last = lane + 1 == lanes.size();
-      auto slices = placer.Place(lanes[lane], is_last ? std::move(rest) : std::vector<Item>());
+      auto slices =
+          placer.Place(lanes[lane], is_last ? std::exchange(rest, {}) : std::vector<Item>());
       timeline_.most_shift_ns = std::max(timeline_.most_shift_ns, placer.most_shift_ns());
       if (slices.empty()) continue;
       timeline_.tracks.push_back({thread,

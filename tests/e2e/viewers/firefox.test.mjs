@@ -26,7 +26,7 @@ async function withLoaded(name, look) {
   for (const stream of [session.stdout, session.stderr]) stream.on('data', (data) => said += data);
   const ended = new Promise((done) => session.on('exit', done));
   try {
-    while (command('profile', 'info', '--session', name).status !== 0) {
+    while (command('thread', 'list', '--session', name).status !== 0) {
       assert.equal(session.exitCode, null, `${name}: ${said}`);
       await new Promise((done) => setTimeout(done, 50));
     }
