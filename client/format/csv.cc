@@ -88,6 +88,7 @@ class Table {
   void Write(std::ostream& out) const {
     using Row = const std::pair<const Key, Time>*;
     std::vector<Row> order;
+    order.reserve(rows_.size());
     for (const auto& row : rows_) order.push_back(&row);
     std::ranges::stable_sort(order, std::ranges::greater(), [](Row row) { return row->second.ns; });
     out << kColumns;
