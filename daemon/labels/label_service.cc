@@ -48,7 +48,6 @@ void LabelService::Run(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     if (const auto task = NextTask(stop)) Handle(*task);
     LookDue();
-    Count();
     const std::scoped_lock lock(mutex_);
     busy_ = false;
     if (tasks_.empty()) ready_.notify_all();
@@ -56,17 +55,14 @@ void LabelService::Run(const std::stop_token& stop) {
 }
 
 std::optional<LabelService::Task> LabelService::NextTask(const std::stop_token& stop) {
-  std::optional<Time> next;
-  for (const auto& [pid, process] : processes_)
-    if (process.next && (!next || *process.next < *next)) next = process.next;
   std::unique_lock lock(mutex_);
   const auto any = [this] { return !tasks_.empty(); };
   {
     const Heartbeat::Waiting waiting(beat_);
-    if (next)
-      (void)ready_.wait_until(lock, stop, *next, any);
-    else
+    if (due_.empty())
       (void)ready_.wait(lock, stop, any);
+    else
+      (void)ready_.wait_until(lock, stop, due_.begin()->first, any);
   }
   if (tasks_.empty()) return std::nullopt;
   const Task task = tasks_.front();
@@ -83,7 +79,8 @@ void LabelService::Handle(const Task& task) {
       for (const auto& [other, process] : processes_)
         if (process.installed) known_.Remove(other);
       processes_.clear();
-      return;
+      due_.clear();
+      return Count();
     case Task::kForget:
       return Remove(pid);
     case Task::kAgain:
@@ -91,7 +88,7 @@ void LabelService::Handle(const Task& task) {
       if (const Time next = std::max(std::chrono::steady_clock::now() + kFirstDelay,
                                      known->second.looked + kAgainDelay);
           !known->second.next || next < *known->second.next)
-        known->second.next = next;
+        Schedule(known->second, next);
       return;
     case Task::kLook:
       if (known != processes_.end() && known->second.key != task.process) Remove(pid);
@@ -105,13 +102,21 @@ void LabelService::Handle(const Task& task) {
 
 void LabelService::LookDue() {
   const Time now = std::chrono::steady_clock::now();
-  std::vector<std::uint32_t> due;
-  for (const auto& [pid, process] : processes_)
-    if (process.next && *process.next <= now) due.push_back(pid);
-  for (const std::uint32_t pid : due) {
-    Look(processes_.at(pid));
+  while (!due_.empty() && due_.begin()->first <= now) {
+    Look(processes_.at(due_.begin()->second));
     beat_.Beat();
   }
+}
+
+void LabelService::Schedule(Process& process, std::optional<Time> next) {
+  if (process.next) due_.erase({*process.next, process.key.pid});
+  process.next = next;
+  if (next) due_.emplace(*next, process.key.pid);
+}
+
+void LabelService::ScheduleLater(Process& process) {
+  Schedule(process, process.looked + process.delay);
+  process.delay = std::min(2 * process.delay, kLastDelay);
 }
 
 void LabelService::Look(Process& process) {
@@ -124,18 +129,17 @@ void LabelService::Look(Process& process) {
     if (process.installed) known_.Remove(process.key.pid);
     process.installed = false;
     process.facts.reset();
+    Count();
   }
-  process.next = process.looked + process.delay;
-  process.delay = std::min(2 * process.delay, kLastDelay);
+  ScheduleLater(process);
 }
 
 void LabelService::Take(Process& process, LabelFacts facts) {
   const bool is_new = process.facts != facts;
-  process.next.reset();
-  if (!facts.refused.empty()) {
-    process.next = process.looked + process.delay;
-    process.delay = std::min(2 * process.delay, kLastDelay);
-  }
+  if (facts.refused.empty())
+    Schedule(process, std::nullopt);
+  else
+    ScheduleLater(process);
   if (!is_new) return;
   // Into the stream before the BPF side knows: then it comes before the first sample with labels.
   {
@@ -153,13 +157,17 @@ void LabelService::Take(Process& process, LabelFacts facts) {
     process.installed = false;
   }
   process.facts = std::move(facts);
+  Count();
 }
 
 void LabelService::Remove(std::uint32_t pid) {
   const auto known = processes_.find(pid);
   if (known == processes_.end()) return;
   if (known->second.installed) known_.Remove(pid);
+  const bool counted = known->second.facts.has_value();
+  Schedule(known->second, std::nullopt);
   processes_.erase(known);
+  if (counted) Count();
 }
 
 void LabelService::Count() {

@@ -9,9 +9,11 @@
 #include <deque>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <stop_token>
 #include <thread>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "daemon/base/clock.h"
@@ -87,7 +89,7 @@ class LabelService {
     std::optional<LabelFacts> facts;  // none: it publishes none
     bool installed = false;           // the BPF side knows it
     Time looked{};
-    std::optional<Time> next;  // none: nothing more is to be found
+    std::optional<Time> next;  // none: nothing more is to be found; in due_
     std::chrono::milliseconds delay{};
   };
 
@@ -96,6 +98,8 @@ class LabelService {
   [[nodiscard]] std::optional<Task> NextTask(const std::stop_token& stop);
   void Handle(const Task& task);
   void LookDue();
+  void Schedule(Process& process, std::optional<Time> next);
+  void ScheduleLater(Process& process);
   void Look(Process& process);
   void Take(Process& process, LabelFacts facts);
   void Remove(std::uint32_t pid);
@@ -107,6 +111,7 @@ class LabelService {
   LabelCounters counters_;
   Heartbeat beat_{"labels"};
   std::unordered_map<std::uint32_t, Process> processes_;  // by pid
+  std::set<std::pair<Time, std::uint32_t>> due_;          // when, and pids
 
   std::mutex mutex_;
   std::condition_variable_any ready_;

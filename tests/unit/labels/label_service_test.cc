@@ -123,6 +123,7 @@ TEST_F(LabelServiceTest, AProcessMayPublishLater) {
   EXPECT_TRUE(test::Eventually([&] { return processes_.known().size() == 1; }));
   const int requests = readers_.requests(kProcess);
   Look(kOther);
+  ASSERT_TRUE(test::Eventually([&] { return readers_.requests(kOther) == 5; }));
   EXPECT_EQ(readers_.requests(kProcess), requests) << "nothing more is to be found there";
 }
 
@@ -187,8 +188,12 @@ TEST_F(LabelServiceTest, WithoutSessionsNothingIsKnownOrLookedAt) {
   service_.ForgetAll();
   ASSERT_TRUE(service_.Await(kLong));
   EXPECT_THAT(processes_.known(), IsEmpty());
-  readers_.Publish(kOther, {"step"});
-  EXPECT_TRUE(test::Eventually([&] { return service_.counters().known.value() == 0; }));
+  EXPECT_EQ(service_.counters().known.value(), 0u);
+  const int requests = readers_.requests(kOther);
+  const ProcessKey later{12, 3};
+  Look(later);
+  ASSERT_TRUE(test::Eventually([&] { return readers_.requests(later) == 5; }));
+  EXPECT_EQ(readers_.requests(kOther), requests);
 }
 
 TEST_F(LabelServiceTest, NoRoomIsCounted) {
