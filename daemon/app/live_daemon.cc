@@ -97,10 +97,11 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
   return {.prefetch =
               [&tables, &python, &labels](For whom, const ProcessKey& process) {
                 python.Look(process);
-                if (whom == For::kSession) labels.Look(process);
-                // A dump takes a moment: what its few stacks miss is there sooner than all files
-                // are.
-                if (whom == For::kSession) tables.Prefetch(process.pid);
+                // A dump takes a moment: it shows no labels, and what its few stacks miss is there
+                // sooner than all files are.
+                if (whom == For::kDump) return;
+                labels.Look(process);
+                tables.Prefetch(process.pid);
               },
           .await =
               [&tables, &python, &labels](For whom, std::uint64_t requests,

@@ -1,15 +1,14 @@
 #include "daemon/labels/label_finder.h"
 
-#include <elf.h>
-
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/files.h"
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/elf_file.h"
+#include "daemon/elf/registered/process_bytes.h"
 
 namespace profd::labels {
 namespace {
@@ -21,53 +20,45 @@ constexpr std::uint32_t kMuslEntryBytes = 8;
 constexpr std::uint64_t kMaxModules = 1u << 16;
 // So far below the thread pointer may static thread-local variables lie.
 constexpr std::int64_t kMaxStaticBytes = 1 << 30;
-constexpr std::uint64_t kMaxAddress = 1ull << 47;
 
-Error Gone() { return Error{ErrorCode::kNotFound, "the process has ended", ""}; }
 Error NotYet(const char* what) { return Error{ErrorCode::kUnavailable, what, ""}; }
 
-// The memory of one process. Nothing is stopped: what is read may change meanwhile.
-class Memory {
- public:
-  explicit Memory(int fd) : fd_(fd) {}
+// Of a process's memory.
+Result<std::string> BytesAt(const elf::ProcessBytes& memory, std::uint64_t address,
+                            std::uint64_t bytes) {
+  if (!memory.Holds(address, bytes)) return NotYet("an address beyond user memory");
+  return memory.Copy(address, bytes);
+}
 
-  [[nodiscard]] Result<void> Read(std::uint64_t address, std::span<char> to) const {
-    if (address >= kMaxAddress) return NotYet("an address beyond user memory");
-    const auto got = ReadAt(fd_, address, to, "memory of the process");
-    if (!got) return got.error();
-    if (*got < to.size()) return Gone();
-    return {};
-  }
-  template <typename T>
-  [[nodiscard]] Result<T> Get(std::uint64_t address) const {
-    T value{};
-    PROFD_TRY(Read(address, std::span(reinterpret_cast<char*>(&value), sizeof value)));
-    return value;
-  }
+template <typename T>
+Result<T> ValueAt(const elf::ProcessBytes& memory, std::uint64_t address) {
+  const auto bytes = BytesAt(memory, address, sizeof(T));
+  if (!bytes) return bytes.error();
+  T value;
+  std::memcpy(&value, bytes->data(), sizeof value);
+  return value;
+}
 
- private:
-  int fd_;
-};
-
-Result<ProcessContext> ReadContext(const Memory& memory, std::uint64_t address) {
-  const auto before = memory.Get<ProcessContextHeader>(address);
+Result<ProcessContext> ReadContext(const elf::ProcessBytes& memory, std::uint64_t address) {
+  const auto before = ValueAt<ProcessContextHeader>(memory, address);
   if (!before) return before.error();
   PROFD_TRY(CheckHeader(*before));
-  std::string payload(before->payload_bytes, '\0');
-  PROFD_TRY(memory.Read(before->payload, payload));
-  const auto after = memory.Get<ProcessContextHeader>(address);
+  const auto payload = BytesAt(memory, before->payload, before->payload_bytes);
+  if (!payload) return payload.error();
+  const auto after = ValueAt<ProcessContextHeader>(memory, address);
   if (!after) return after.error();
   if (after->published_ns != before->published_ns)
     return NotYet("process context: it has changed while it was read");
-  return ParsePayload(payload);
+  return ParsePayload(*payload);
 }
 
 // What the two words say: module and offset.
-Result<void> TakeIndex(const Memory& memory, std::uint64_t address, profd_label_process& to) {
-  const auto index = memory.Get<std::array<std::uint64_t, 2>>(address);
+Result<void> TakeIndex(const elf::ProcessBytes& memory, std::uint64_t address,
+                       profd_label_process& to) {
+  const auto index = ValueAt<std::array<std::uint64_t, 2>>(memory, address);
   if (!index) return index.error();
   const auto [module, offset] = *index;
-  if (module == 0 || module > kMaxModules || offset >= kMaxAddress)
+  if (module == 0 || module > kMaxModules || offset >= elf::ProcessBytes::kMaxAddress)
     return NotYet("the loader has not placed the variable yet");
   to.module = static_cast<std::uint32_t>(module);
   to.offset = static_cast<std::int64_t>(offset);
@@ -81,21 +72,21 @@ Result<void> TakeOffset(std::int64_t offset, profd_label_process& to) {
   return {};
 }
 
-Result<void> Resolve(const Memory& memory, const elf::TlsVariable& variable, std::uint64_t bias,
-                     profd_label_process& to) {
+Result<void> Resolve(const elf::ProcessBytes& memory, const elf::TlsVariable& variable,
+                     std::uint64_t bias, profd_label_process& to) {
   using Access = elf::TlsVariable::Access;
   const std::uint64_t at = variable.vaddr + bias;
   switch (variable.access) {
     case Access::kFixed:
       return TakeOffset(variable.offset, to);
     case Access::kOffsetWord: {
-      const auto offset = memory.Get<std::int64_t>(at);
+      const auto offset = ValueAt<std::int64_t>(memory, at);
       return offset ? TakeOffset(*offset, to) : offset.error();
     }
     case Access::kIndexWords:
       return TakeIndex(memory, at, to);
     case Access::kDescriptor: {
-      const auto argument = memory.Get<std::int64_t>(at + sizeof(std::uint64_t));
+      const auto argument = ValueAt<std::int64_t>(memory, at + sizeof(std::uint64_t));
       if (!argument) return argument.error();
       return *argument < 0 ? TakeOffset(*argument, to)
                            : TakeIndex(memory, static_cast<std::uint64_t>(*argument), to);
@@ -110,12 +101,7 @@ LabelFinder::File LabelFinder::LookInto(int fd, std::uint64_t bytes) {
   const elf::FileBytes source(fd, bytes);
   auto file = elf::ElfFile::Open(source);
   if (!file) return {file.error(), {}};
-  File found{FindTlsVariable(*file, kVariable), {}};
-  for (const elf::ElfSegment& segment : file->segments())
-    if (segment.type == PT_LOAD)
-      found.segments.push_back(
-          {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
-  return found;
+  return {FindTlsVariable(*file, kVariable), LoadSegmentsOf(*file)};
 }
 
 Result<LabelFinder::Place> LabelFinder::PlaceIn(reader::FileOpener& opener, std::uint32_t pid,
@@ -150,7 +136,7 @@ Result<std::optional<LabelFacts>> LabelFinder::Find(reader::FileOpener& opener, 
   const auto maps = reader::ReadProcessFile(opener, pid, "maps", kMaxMapsBytes);
   if (!maps) return maps.error();
   // A process that has ended and that its parent has not waited for yet.
-  if (maps->empty()) return Gone();
+  if (maps->empty()) return Error{ErrorCode::kNotFound, "the process has ended", ""};
   if (maps->find("OTEL_CTX") == std::string::npos) return std::optional<LabelFacts>();
 
   std::vector<std::uint64_t> contexts;
@@ -164,7 +150,7 @@ Result<std::optional<LabelFacts>> LabelFinder::Find(reader::FileOpener& opener, 
   });
   const auto memory_fd = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = pid});
   if (!memory_fd) return memory_fd.error();
-  const Memory memory(memory_fd->fd.get());
+  const elf::ProcessBytes memory(memory_fd->fd.get(), 0, elf::ProcessBytes::kMaxAddress);
   for (const std::uint64_t address : contexts) {
     const auto context = ReadContext(memory, address);
     if (!context && context.error().code == ErrorCode::kCorrupt) continue;

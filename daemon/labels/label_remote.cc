@@ -12,7 +12,6 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-constexpr std::size_t kMaxReasonBytes = 256;
 constexpr std::uint64_t kTarget = 0x6c61'6265'6c73;  // apart from other requests for a process
 
 Error Nonsense() {
@@ -28,12 +27,6 @@ std::string Pack(const std::optional<LabelFacts>& facts) {
   answer.Number(static_cast<std::uint32_t>(facts->keys.size()));
   for (const std::string& key : facts->keys) answer.Text(key);
   return answer.Take();
-}
-
-// A text that people read; a parser that was taken over could write anything.
-bool IsReadable(std::string_view text) {
-  return text.size() <= kMaxReasonBytes &&
-         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
 Result<std::optional<LabelFacts>> Unpack(std::string_view bytes) {
@@ -54,7 +47,7 @@ Result<std::optional<LabelFacts>> Unpack(std::string_view bytes) {
     if (key.size() > ProcessContext::kMaxNameBytes) return Nonsense();
   }
   const bool fits = facts.variable.entry_bytes == 8 || facts.variable.entry_bytes == 16;
-  if (!fields.done() || !fits || !IsReadable(facts.refused)) return Nonsense();
+  if (!fields.done() || !fits || !reader::IsShowable(facts.refused)) return Nonsense();
   return std::optional(std::move(facts));
 }
 

@@ -1,6 +1,8 @@
 // Packer, Unpacker: how requests to a reader process and its answers are laid out as bytes.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <string>
@@ -95,5 +97,13 @@ class Unpacker {
   std::string_view rest_;
   bool ok_ = true;
 };
+
+// Whether a text of an answer may be shown to people: a parser that was taken over could write
+// anything.
+[[nodiscard]] inline bool IsShowable(std::string_view text) {
+  constexpr std::size_t kMaxBytes = 256;
+  return text.size() <= kMaxBytes &&
+         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+}
 
 }  // namespace profd::reader

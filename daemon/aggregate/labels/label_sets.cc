@@ -1,5 +1,6 @@
 #include "daemon/aggregate/labels/label_sets.h"
 
+#include <cstring>
 #include <map>
 #include <string_view>
 
@@ -10,11 +11,11 @@ namespace profd::aggregate {
 std::uint32_t LabelSets::ProgramOf(const ProcessKey& process, const process::LabelKeysRef& keys) {
   auto& programs = of_process_[process];
   for (const std::uint32_t program : programs) {
-    if (programs_[program].keys->image_ns != keys->image_ns) continue;
-    programs_[program].keys = keys;
+    if (programs_[program]->image_ns != keys->image_ns) continue;
+    programs_[program] = keys;
     return program;
   }
-  programs_.push_back({process, keys});
+  programs_.push_back(keys);
   programs.push_back(static_cast<std::uint32_t>(programs_.size() - 1));
   return programs.back();
 }
@@ -31,8 +32,7 @@ std::uint32_t LabelSets::Intern(const process::Sample& sample) {
   }
   record_bytes_ += key.size();
   const auto number = static_cast<std::uint32_t>(sets_.size() + 1);
-  const auto added = numbers_.emplace(std::move(key), number).first;
-  sets_.push_back({program, &added->first});
+  sets_.push_back(&numbers_.emplace(std::move(key), number).first->first);
   return number;
 }
 
@@ -47,10 +47,11 @@ void LabelSets::SetPart(std::size_t part, std::uint32_t labels) {
 }
 
 Labels LabelSets::Resolve(std::uint32_t labels) const {
-  const Set& set = sets_.at(labels - 1);
-  const auto& names = programs_[set.program].keys->names;
-  const auto record =
-      process::ParseLabelRecord(std::string_view(*set.record).substr(sizeof set.program));
+  const std::string_view set = *sets_.at(labels - 1);
+  std::uint32_t program = 0;
+  std::memcpy(&program, set.data(), sizeof program);
+  const auto& names = programs_[program]->names;
+  const auto record = process::ParseLabelRecord(set.substr(sizeof program));
   std::map<std::string, std::string> resolved;
   if (!record.trace_id.empty()) resolved["trace_id"] = record.trace_id;
   if (!record.span_id.empty()) resolved["span_id"] = record.span_id;

@@ -44,24 +44,15 @@ class LabelSets {
   [[nodiscard]] std::size_t bytes() const;
 
  private:
-  struct Program {
-    ProcessKey process;
-    process::LabelKeysRef keys;  // never null
-  };
-  struct Set {
-    std::uint32_t program = 0;
-    const std::string* record = nullptr;  // in numbers_, behind the number of the program
-  };
-
   // Of the program that has published `keys`, which it has from now on.
   [[nodiscard]] std::uint32_t ProgramOf(const ProcessKey& process,
                                         const process::LabelKeysRef& keys);
 
-  std::vector<Program> programs_;
+  std::vector<process::LabelKeysRef> programs_;  // what each has published; never null
   std::unordered_map<ProcessKey, std::vector<std::uint32_t>> of_process_;  // in programs_
   std::unordered_map<std::string, std::uint32_t> numbers_;  // by number of the program and record
-  std::vector<Set> sets_;
-  std::vector<std::uint32_t> of_part_;  // empty while no part has labels
+  std::vector<const std::string*> sets_;                    // keys of numbers_
+  std::vector<std::uint32_t> of_part_;                      // empty while no part has labels
   std::size_t record_bytes_ = 0;
   std::uint64_t refused_ = 0;
 };

@@ -1,6 +1,19 @@
 #include "daemon/elf/file/object.h"
 
+#include <elf.h>
+
+#include "daemon/elf/file/elf_file.h"
+
 namespace profd::elf {
+
+std::vector<LoadSegment> LoadSegmentsOf(const ElfFile& file) {
+  std::vector<LoadSegment> segments;
+  for (const ElfSegment& segment : file.segments())
+    if (segment.type == PT_LOAD)
+      segments.push_back(
+          {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
+  return segments;
+}
 
 std::optional<std::uint64_t> VaddrOf(const std::vector<LoadSegment>& segments,
                                      std::uint64_t file_offset) {

@@ -11,6 +11,8 @@
 
 namespace profd::elf {
 
+class ElfFile;
+
 // One PT_LOAD: bytes [file_offset, file_offset + file_bytes) of the file lie at `vaddr`.
 struct LoadSegment {
   std::uint64_t file_offset = 0;
@@ -19,6 +21,9 @@ struct LoadSegment {
   bool executable = false;
   friend bool operator==(const LoadSegment&, const LoadSegment&) = default;
 };
+
+// In the order of the file.
+[[nodiscard]] std::vector<LoadSegment> LoadSegmentsOf(const ElfFile& file);
 
 // Which table the symbols are from. A stripped file has kDynsym: exported functions alone.
 enum class SymbolOrigin : std::uint8_t { kNone, kSymtab, kDynsym };

@@ -67,10 +67,7 @@ std::optional<DescriptorFinder::Descriptor> DescriptorFinder::LookInto(const Byt
   } else {
     return std::nullopt;
   }
-  for (const ElfSegment& segment : file->segments())
-    if (segment.type == PT_LOAD)
-      descriptor.segments.push_back(
-          {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
+  descriptor.segments = LoadSegmentsOf(*file);
   return descriptor;
 }
 

@@ -30,11 +30,7 @@ class Reader {
       return Error{ErrorCode::kCorrupt, "neither a program nor a shared library", ""};
     PROFD_TRY(file_.ReadSections());
     ElfContents contents;
-    for (const ElfSegment& segment : file_.segments()) {
-      if (segment.type == PT_LOAD)
-        contents.info.segments.push_back(
-            {segment.file_offset, segment.vaddr, segment.file_bytes, segment.executable});
-    }
+    contents.info.segments = LoadSegmentsOf(file_);
     contents.info.build_id = file_.BuildId();
     if (kind == ElfKind::kLoadable) contents.functions = ReadFunctionExtents(file_);
     ReadSymbols(contents);

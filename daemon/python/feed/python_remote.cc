@@ -17,8 +17,7 @@ using reader::Unpacker;
 enum class Verb : std::uint8_t { kFind, kAttach, kTouch, kCode };
 
 constexpr std::size_t kMaxMapsBytes = 64u << 20;
-constexpr std::size_t kMaxSegments = 16;  // executable ones of a file
-constexpr std::size_t kMaxMessageBytes = 256;
+constexpr std::size_t kMaxSegments = 16;        // executable ones of a file
 constexpr std::size_t kEnoughBytes = 4u << 20;  // of code objects in one answer
 constexpr std::uint64_t kMaxAddress = 1ull << 47;
 constexpr std::size_t kLeastCode = sizeof(std::uint32_t) + sizeof(bool);
@@ -48,12 +47,9 @@ void PackFile(const RuntimeFile& file, Packer& fields) {
     fields.Number(segment.file_offset).Number(segment.vaddr).Number(segment.bytes);
 }
 
-// A text that people read; a parser that was taken over could write anything.
 bool TakeMessage(Unpacker& fields, std::string* message) {
-  const std::string_view text = fields.Text();
-  *message = text;
-  return text.size() <= kMaxMessageBytes &&
-         std::ranges::all_of(text, [](char c) { return c >= ' ' && c <= '~'; });
+  *message = fields.Text();
+  return reader::IsShowable(*message);
 }
 
 std::optional<RuntimeFile> UnpackFile(Unpacker& fields) {
