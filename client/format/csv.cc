@@ -119,10 +119,8 @@ class Table {
     const std::uint32_t process = profile_.threads(static_cast<int>(samples.thread(i))).process();
     const auto [known, is_new] = paths_.try_emplace({process, path});
     if (!is_new) return known->second;
-    const auto steps =
-        ShownSteps(profile_, path, profile_.processes(static_cast<int>(process)).pid());
-    const bool by_thread = StepsOf(profile_, path).front()->thread() != 0;
-    return known->second = {by_thread ? steps[0].name : "", SafeName(ChainOf(steps))};
+    WhomWords words = WordsOf(profile_, path, profile_.processes(static_cast<int>(process)).pid());
+    return known->second = {std::move(words.waits_for), std::move(words.path)};
   }
 
   void WriteRow(const Key& key, const Time& time, std::ostream& out) const {

@@ -131,9 +131,7 @@ class Builder {
       std::uint64_t last = 0;
     };
     std::map<std::string, Range> modules;
-    std::map<std::string, std::string> build_ids;
-    for (const v1::Module& module : profile_.modules())
-      if (!module.build_id().empty()) build_ids[SafeName(module.path())] = module.build_id();
+    const auto build_ids = BuildIdsOf(profile_);
     for (const v1::Frame& frame : profile_.frames()) {
       if (frame.module().empty()) continue;
       Range& range = modules[SafeName(frame.module())];
@@ -156,7 +154,7 @@ class Builder {
       mapping->set_memory_limit(limit > range.last ? limit : ~0ull);
       mapping->set_filename(String(module));
       if (const auto id = build_ids.find(module); id != build_ids.end())
-        mapping->set_build_id(String(SafeName(id->second)));
+        mapping->set_build_id(String(id->second));
       mapping->set_has_functions(true);
       mapping->set_has_filenames(true);
       mapping->set_has_line_numbers(true);
@@ -243,11 +241,11 @@ class Builder {
     const auto [known, added] = paths_.try_emplace({process, path});
     if (!added) return known->second;
     const std::uint32_t pid = profile_.processes(static_cast<int>(process)).pid();
-    const std::vector<WhomStep> steps = ShownSteps(profile_, path, pid);
+    const WhomWords words = WordsOf(profile_, path, pid);
     PathText& text = known->second;
-    if (StepsOf(profile_, path).front()->thread() != 0) text.waits_for = String(steps[0].name);
-    text.path = String(SafeName(ChainOf(steps)));  // which bounds it
-    text.end = String(EndName(steps.back().kind));
+    if (!words.waits_for.empty()) text.waits_for = String(words.waits_for);
+    text.path = String(words.path);
+    text.end = String(words.end);
     return text;
   }
 

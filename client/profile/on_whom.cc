@@ -139,6 +139,15 @@ std::string ChainOf(const std::vector<WhomStep>& steps) {
   return text;
 }
 
+WhomWords WordsOf(const v1::Profile& profile, std::uint32_t path, std::uint32_t pid) {
+  const std::vector<WhomStep> steps = ShownSteps(profile, path, pid);
+  if (steps.empty()) return {};
+  const bool by_thread = StepsOf(profile, path).front()->thread() != 0;
+  return {by_thread ? steps.front().name : "",
+          SafeName(ChainOf(steps)),  // which bounds it
+          EndName(steps.back().kind)};
+}
+
 std::vector<WakerTimes> WakersOfThreads(const v1::Profile& profile) {
   std::vector<WakerTimes> times(static_cast<std::size_t>(profile.threads_size()));
   const v1::Samples& samples = profile.samples();

@@ -70,6 +70,15 @@ struct WhomRow {
 // "engine-worker < the disk".
 [[nodiscard]] std::string ChainOf(const std::vector<WhomStep>& steps);
 
+// On whom a sample waits, in words; all empty for one that has no path.
+struct WhomWords {
+  std::string waits_for;  // the first thread; "": no thread ends the wait
+  std::string path;       // ChainOf
+  std::string_view end;   // "disk"
+};
+// The texts are safe.
+[[nodiscard]] WhomWords WordsOf(const v1::Profile& profile, std::uint32_t path, std::uint32_t pid);
+
 // Blocked time by who ends the waits, by the first steps of their paths: "engine-worker" or
 // "[timer]", and "" for what is not known.
 using WakerTimes = std::map<std::string, std::uint64_t>;

@@ -170,6 +170,14 @@ std::string_view StateFrameName(const v1::Profile& profile, int sample) {
                         IsSpinning(profile, sample));
 }
 
+std::map<std::string, std::string> BuildIdsOf(const v1::Profile& profile) {
+  std::map<std::string, std::string> build_ids;
+  for (const v1::Module& module : profile.modules())
+    if (!module.build_id().empty())
+      build_ids[SafeName(module.path())] = SafeName(module.build_id());
+  return build_ids;
+}
+
 std::string TitleOf(const v1::Profile& profile) {
   constexpr std::string_view kOnePid = "pid ";
   const auto others = ProcessCount(profile) - 1;

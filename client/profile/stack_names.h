@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -72,6 +73,9 @@ inline constexpr std::string_view kNoStack = "[no stack]";
 // "lock"; "" for none; "other" for what a newer profd may know.
 [[nodiscard]] std::string_view WaitName(v1::WaitReason wait);
 [[nodiscard]] std::string_view StateName(v1::State state);
+
+// By the safe paths of modules: of those that have one; safe.
+[[nodiscard]] std::map<std::string, std::string> BuildIdsOf(const v1::Profile& profile);
 
 // What a picture of the whole profile is headed with: the command line and pid of its only process,
 // or of the one that was requested and how many more came with it, else the target.

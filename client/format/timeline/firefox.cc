@@ -146,9 +146,8 @@ class Shared {
  public:
   Shared(const v1::Profile& profile, const ExportOptions& options)
       : profile_(profile),
-        style_{.signature = options.signatures, .mangled = options.mangled, .line = options.lines} {
-    for (const v1::Module& module : profile.modules())
-      if (!module.build_id().empty()) build_ids_[SafeName(module.path())] = module.build_id();
+        style_{.signature = options.signatures, .mangled = options.mangled, .line = options.lines},
+        build_ids_(BuildIdsOf(profile)) {
     for (const v1::Frame& frame : profile.frames()) AddFrame(frame);
     for (const v1::StackNode& node : profile.nodes())
       AddStack(std::to_string(node.frame()), node.parent());
@@ -255,7 +254,7 @@ class Shared {
     libs_ += std::string(libs_.empty() ? "" : ",") + "{\"arch\":\"x86_64\",\"name\":" + name +
              ",\"path\":" + QuoteJson(module) + ",\"debugName\":" + name +
              ",\"debugPath\":" + QuoteJson(module) + ",\"breakpadId\":\"\",\"codeId\":" +
-             (id == build_ids_.end() ? "null" : QuoteJson(SafeName(id->second))) + "}";
+             (id == build_ids_.end() ? "null" : QuoteJson(id->second)) + "}";
     constexpr std::string_view kLibrary = "1";
     resources_.Add({std::to_string(known->second),
                     std::to_string(String(std::string(BaseName(module)))), "null",
@@ -271,7 +270,7 @@ class Shared {
 
   const v1::Profile& profile_;
   const FrameStyle style_;
-  std::map<std::string, std::string> build_ids_;  // by module
+  const std::map<std::string, std::string> build_ids_;  // by module
   std::unordered_map<std::string, std::uint32_t> string_ids_;
   std::vector<const std::string*> strings_;
   std::map<std::pair<std::uint32_t, std::string>, std::uint32_t> children_;  // stacks

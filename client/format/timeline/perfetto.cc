@@ -97,10 +97,7 @@ class Writer {
   }
 
   void InternStacks(perfetto::InternedData& interned) {
-    std::map<std::string, std::string> build_ids;
-    for (const v1::Module& module : profile_.modules())
-      if (!module.build_id().empty())
-        build_ids[SafeName(module.path())] = SafeName(module.build_id());
+    const auto build_ids = BuildIdsOf(profile_);
     std::map<std::string, std::uint64_t> mappings;
     std::map<std::string, std::uint64_t> names;
     const auto text = [](auto* strings, std::uint64_t iid, const std::string& value) {
