@@ -9,6 +9,7 @@
 #include "bpf/sample/observe.bpf.h"
 #include "bpf/sample/oncpu.bpf.h"
 #include "bpf/sample/snapshot.bpf.h"
+#include "bpf/sample/step.bpf.h"
 #include "bpf/sample/switch.bpf.h"
 #include "bpf/sample/waker.bpf.h"
 
@@ -42,6 +43,14 @@ int on_switch_in_kprobe(void* ctx) {
 SEC("tp_btf/sched_waking")
 int on_waking(__u64* ctx) {
   waking(ctx, TASK(0));
+  return 0;
+}
+
+/* Only while a session records every wake-up. A program of its own: the verifier has a limit. */
+
+SEC("tp_btf/sched_waking")
+int on_waking_recorded(__u64* ctx) {
+  waking_recorded(ctx, TASK(0));
   return 0;
 }
 
@@ -105,6 +114,14 @@ int on_cgroup_attach(__u64* ctx) {
 SEC("perf_event")
 int on_cpu_sample(struct bpf_perf_event_data* ctx) {
   sample_on_cpu(ctx);
+  return 0;
+}
+
+/* Only while a session wants to know where steps begin, in processes that it names. */
+
+SEC("uprobe")
+int on_step(struct pt_regs* ctx) {
+  take_step(ctx, bpf_get_attach_cookie(ctx));
   return 0;
 }
 

@@ -8,6 +8,7 @@
 
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
+#include "bpf/sample/record.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 #include "bpf/thread/exiting.bpf.h"
 
@@ -129,6 +130,11 @@ static __always_inline void switch_in(void* ctx) {
   follow_queue_clock(task, thread, now, &accounting, &state->offset);
   clock_switch_in(thread, now, &accounting, bpf_get_smp_processor_id(), &interval);
   if (entered) add_cost(entered);
+  if (thread->sessions & control.switch_sessions) {
+    struct interval whole =
+        interval; /* so that, where none is recorded, it need not be in memory */
+    record_switch(task, thread, &whole);
+  }
   sessions = (thread->sessions | thread->followed) & control.off_cpu_sessions;
   if (sessions) take_switch_in(ctx, task, thread, sessions, &interval, state);
 }

@@ -8,6 +8,7 @@
 
 #include "bpf/sample/emit.bpf.h"
 #include "bpf/sample/followed.bpf.h"
+#include "bpf/sample/record.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
 #include "bpf/thread/kernel_sums.bpf.h"
@@ -195,4 +196,55 @@ static __always_inline void waking(void* ctx, struct task_struct* task) {
   due = may_have_point(state, sessions, since_ns, now);
   if (cost_is_due(now)) add_cost(now);
   if (due) take_waker(ctx, task, sessions, begin_ns, now);
+}
+
+static __always_inline void name_no_waker(struct profd_event* event, u16 flag) {
+  event->flags |= flag;
+  event->pid = event->tid = 0;
+  event->process_start_ns = event->thread_start_ns = 0;
+}
+
+/* The current thread, or an interrupt of it, wakes `task` at `now`. A share is taken where its
+ * process has one already: here none can be made. */
+static __always_inline void record_wake(void* ctx, struct task_struct* task, u64 sessions,
+                                        u64 begin_ns, u64 now) {
+  struct profd_share_key key = {.kind = PROFD_SHARE_SWITCHES, .id = event_pid(task)};
+  struct task_struct* waker = bpf_get_current_task_btf();
+  struct profd_wake_event event = {};
+  struct profd_share* share;
+  struct waker_call* call;
+  s64 kernel_bytes;
+  u32 zero = 0;
+  call = bpf_map_lookup_elem(&waker_calls, &zero);
+  share = bpf_map_lookup_elem(&shares, &key);
+  if (!call) return;
+  if (share && !take_one(share, now, PROFD_SWITCHES_PER_SECOND * constants.share_scale,
+                         PROFD_SWITCHES_AT_ONCE))
+    return count(PROFD_COUNTER_SWITCHES_BEYOND_SHARE);
+  kernel_bytes = bpf_get_stack(ctx, call->kernel, sizeof(call->kernel), 0);
+  fill_event(&event.event, waker, PROFD_EVENT_WAKE, now, sessions);
+  event.event.size = sizeof(event);
+  event.begin_ns = begin_ns;
+  event.wakee_start_ns = task->start_boottime;
+  event.wakee_tid = tid_of(task);
+  if (!waker->pid || (kernel_bytes > 0 && is_interrupt(call, kernel_bytes / sizeof(u64))))
+    name_no_waker(&event.event, PROFD_WAKE_INTERRUPT);
+  else if (foreign_sessions(waker, sessions))
+    name_no_waker(&event.event, PROFD_WAKE_HIDDEN);
+  send_record(&event, sizeof(event));
+}
+
+/* The same for a session that records all wake-ups. Of several of one wait the first one counts. */
+static __always_inline void waking_recorded(void* ctx, struct task_struct* task) {
+  struct thread* thread = find_clock(task);
+  u64 sessions, since_ns;
+  u32 state;
+  if (!thread) return;
+  sessions = thread->sessions & control.switch_sessions & control.waker_sessions;
+  if (!sessions) return;
+  state = thread->state;
+  barrier(); /* since_ns is written before it */
+  since_ns = state == PROFD_STATE_BLOCKED ? thread->since_ns : 0;
+  if (state == PROFD_STATE_BLOCKED || state == PROFD_STATE_ON_CPU)
+    record_wake(ctx, task, sessions, since_ns, bpf_ktime_get_ns());
 }

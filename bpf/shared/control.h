@@ -74,7 +74,8 @@ struct profd_control {
   __u64 visited_sessions; /* of these, those whose threads observers visit: not dumps */
   /* Of these, those that follow no other one: they have no stack of a thread until it is read. */
   __u64 first_sessions;
-  __u64 waker_sessions; /* of `sessions`, those that want to know who ends waits */
+  __u64 waker_sessions;  /* of `sessions`, those that want to know who ends waits */
+  __u64 switch_sessions; /* of `sessions`, those that record every switch and wake-up */
   /* Where the kernel's entries of interrupts lie, without those of exceptions; both 0: not known.
    */
   __u64 interrupts_begin;

@@ -57,7 +57,14 @@
   X(STOLEN_NS, INFO, "time that interrupts and the hypervisor took from CPUs, ns")                 \
   X(WAKERS, INFO, "wake-ups captured, of waits with a sampling point")                             \
   X(WAKERS_RING_FULL, LOST, "wake-ups lost: ring full")                                            \
-  X(LABELS_UNREADABLE, INFO, "samples without labels: memory could not be read")
+  X(LABELS_UNREADABLE, INFO, "samples without labels: memory could not be read")                   \
+  X(STEPS, INFO, "step events written")                                                            \
+  X(STEPS_RING_FULL, LOST, "step events lost: ring full")                                          \
+  X(STEPS_BEYOND_SHARE, LOST, "step events left out: beyond what one process may report")          \
+  X(SWITCHES_RECORDED, INFO, "switches and wake-ups recorded")                                     \
+  X(SWITCHES_RING_FULL, LOST, "switches and wake-ups lost: ring full")                             \
+  X(SWITCHES_BEYOND_SHARE, LOST,                                                                   \
+    "switches and wake-ups left out: beyond what one process may report")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

@@ -29,7 +29,10 @@ enum profd_event_kind {
   PROFD_EVENT_CLOCK = 8,    /* struct profd_clock_event: totals as of an epoch */
   PROFD_EVENT_SNAPSHOT = 9, /* struct profd_sample_event: stack of a thread that is blocked */
   /* From a BPF ring. */
-  PROFD_EVENT_WAKER = 10, /* struct profd_sample_event: who ends the wait of another thread */
+  PROFD_EVENT_WAKER = 10,  /* struct profd_sample_event: who ends the wait of another thread */
+  PROFD_EVENT_STEP = 11,   /* struct profd_step_event: a thread is where a step begins */
+  PROFD_EVENT_SWITCH = 12, /* struct profd_switch_event: a thread is back on a CPU */
+  PROFD_EVENT_WAKE = 13,   /* struct profd_wake_event: a thread ends the wait of another one */
   /* Made by the source in user space, so that recordings have them, too. */
   PROFD_EVENT_MMAP = 16,           /* struct profd_mmap_event: from perf side-band records */
   PROFD_EVENT_PROCESS = 17,        /* struct profd_process_event: what /proc said */
@@ -41,6 +44,7 @@ enum profd_event_kind {
   PROFD_EVENT_PERIODS = 23,        /* struct profd_periods_event: effective from now on */
   PROFD_EVENT_BEYOND_SHARE = 24,   /* struct profd_beyond_share_event: before SESSION_END */
   PROFD_EVENT_LABEL_PROCESS = 25,  /* struct profd_label_process_event: its threads have labels */
+  PROFD_EVENT_STEP_SOURCE = 26,    /* struct profd_step_source_event: what is watched for steps */
 };
 
 /* Every event starts with this. */

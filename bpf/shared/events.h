@@ -19,6 +19,8 @@
 #include "bpf/shared/limits.h"
 #include "bpf/shared/python_layout.h"
 #include "bpf/shared/shares.h"
+#include "bpf/shared/steps.h"
+#include "bpf/shared/switches.h"
 
 /* flags of clock events: of sessions in snapshot mode, whose totals are the kernel's own sums;
  * kinds of blocked and runnable are not known. */
@@ -261,8 +263,9 @@ struct profd_process_event {
 #define PROFD_SESSION_ON_CPU 1
 #define PROFD_SESSION_OFF_CPU 2
 #define PROFD_SESSION_BACKGROUND 4
-#define PROFD_SESSION_OBSERVED 8 /* in snapshot mode */
-#define PROFD_SESSION_WAKERS 16  /* with WAKER events, and samples of those who end waits */
+#define PROFD_SESSION_OBSERVED 8  /* in snapshot mode */
+#define PROFD_SESSION_WAKERS 16   /* with WAKER events, and samples of those who end waits */
+#define PROFD_SESSION_SWITCHES 32 /* with SWITCH events, and WAKE with PROFD_SESSION_WAKERS */
 
 /*
  * `event.sessions` has the bit of `session`; of a START also that of the session it goes on where

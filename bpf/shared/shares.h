@@ -23,6 +23,8 @@ enum profd_share_kind {
   /* of a process: it keeps its stacks from being read */
   PROFD_SHARE_STACKS = 12,
   PROFD_SHARE_STACKS_OF_USER = 13, /* of a user: several processes do */
+  PROFD_SHARE_STEPS = 14,          /* of a process, by programs: step events */
+  PROFD_SHARE_SWITCHES = 15,       /* of a process, by programs: recorded switches and wake-ups */
   PROFD_SHARE_KINDS,
 };
 
@@ -33,6 +35,10 @@ enum profd_share_kind {
 #define PROFD_THREADS_AT_ONCE 10000
 #define PROFD_PROCESSES_PER_SECOND 1000
 #define PROFD_PROCESSES_AT_ONCE 10000
+#define PROFD_STEPS_PER_SECOND 2000
+#define PROFD_STEPS_AT_ONCE 10000
+#define PROFD_SWITCHES_PER_SECOND 50000
+#define PROFD_SWITCHES_AT_ONCE 200000
 /* Samples of waits are counted in blocks of time: so many in one, and no burst. */
 #define PROFD_WAITS_BLOCK_NS 250000000
 #define PROFD_WAITS_IN_BLOCK 50

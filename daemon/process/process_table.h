@@ -89,6 +89,10 @@ class ProcessTable {
   void On(const wire::CountersEvent&) {}
   void On(const wire::PeriodsEvent&) {}
   void On(const wire::BeyondShareEvent&) {}
+  void On(const wire::StepEvent&) {}
+  void On(const wire::StepSourceEvent&) {}
+  void On(const wire::SwitchEvent&) {}
+  void On(const wire::WakeEvent&) {}
   void On(const wire::PythonProcessEvent&) {}  // of daemon/python
   void On(const wire::PythonCodeEvent&) {}
   void On(const wire::SessionEvent& event);

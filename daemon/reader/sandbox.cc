@@ -201,10 +201,15 @@ Result<void> RestrictParser(const Limits& limits) {
   return Load(*filter);
 }
 
-Result<void> RestrictOpener() {
+Result<void> RestrictOpener(const Limits& limits) {
   const auto filter = CommonFilter(kOpenerCalls);
   if (!filter) return filter.error();
   PROFD_TRY(AllowIf(*filter, SCMP_SYS(ioctl), 1, ~std::uint64_t{0}, kProcmapQuery));
+  if (limits.attaches_programs) {
+    PROFD_TRY(AllowIf(*filter, SCMP_SYS(bpf), 0, ~std::uint64_t{0}, BPF_LINK_CREATE));
+    if (::seccomp_rule_add(filter->get(), SCMP_ACT_ALLOW, SCMP_SYS(perf_event_open), 0) != 0)
+      return Error{ErrorCode::kInternal, "cannot allow perf events", ""};
+  }
   return Load(*filter);
 }
 
@@ -230,10 +235,12 @@ Result<void> EnterOpenerSandbox(const Limits& limits) {
   PROFD_TRY(GainNoRights());
   const auto own = OwnCapabilities();
   if (!own) return own.error();
-  const std::uint64_t kept = own->permitted & kOpenerCapabilities;
+  const std::uint64_t kept =
+      own->permitted &
+      (kOpenerCapabilities | (limits.attaches_programs ? Bit(CAP_BPF) : std::uint64_t{0}));
   PROFD_TRY(SetCapabilities({kept, kept}));
   EndWithParent();
-  return RestrictOpener();
+  return RestrictOpener(limits);
 }
 
 bool MayChangeUser() {

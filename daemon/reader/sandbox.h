@@ -19,6 +19,8 @@ struct Limits {
   // It may run loaded BPF programs, read iterators and write maps whose descriptors it gets, and
   // choose its CPU.
   bool runs_programs = false;
+  // Of an opener: it may attach a loaded BPF program to a function in a file.
+  bool attaches_programs = false;
 };
 
 // For processes that parse what targets wrote. Gives up all capabilities, for good, the user root

@@ -136,6 +136,7 @@ Result<ReplayRun::Extent> ReplayRun::Scan(recording::ReplaySource& source) {
     }
     if (!extent.start) extent.start = *session;
     if ((session->mode & PROFD_SESSION_WAKERS) != 0) extent.wakers = true;
+    if ((session->mode & PROFD_SESSION_SWITCHES) != 0) extent.switches = true;
     extent.on_cpu_period_ns = Finest(extent.on_cpu_period_ns, session->on_cpu_period_ns);
     extent.off_cpu_period_ns = Finest(extent.off_cpu_period_ns, session->off_cpu_period_ns);
   };
@@ -158,7 +159,8 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   event.header.sessions = 1;
   event.mode = (requested.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (requested.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
-               (HasWakers(requested) ? PROFD_SESSION_WAKERS : 0u);
+               (HasWakers(requested) ? PROFD_SESSION_WAKERS : 0u) |
+               (extent_.switches && requested.switches ? PROFD_SESSION_SWITCHES : 0u);
   event.on_cpu_period_ns = std::max(requested.on_cpu_period_ns, extent_.on_cpu_period_ns);
   event.off_cpu_period_ns = std::max(session::NearestOffCpuPeriodNs(requested.off_cpu_period_ns),
                                      extent_.off_cpu_period_ns);

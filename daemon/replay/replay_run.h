@@ -34,7 +34,8 @@ class ReplayRun {
     std::optional<wire::SessionEvent> end;    // the last
     std::uint64_t on_cpu_period_ns = 0;       // finest of all
     std::uint64_t off_cpu_period_ns = 0;
-    bool wakers = false;  // of some: who ends waits was captured
+    bool wakers = false;    // of some: who ends waits was captured
+    bool switches = false;  // of some: they were recorded
   };
 
   ReplayRun(std::string path, Extent extent, std::unique_ptr<recording::ReplaySource> source)

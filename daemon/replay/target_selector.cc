@@ -33,6 +33,10 @@ bool TargetSelector::Matches(const wire::EventHeader& header,
 
 bool TargetSelector::Takes(const wire::Event& event, const process::ProcessTable& table) {
   const auto& header = wire::HeaderOf(event);
+  // What a recorded session has watched is of no process, and who wakes may be any.
+  if (std::holds_alternative<wire::StepSourceEvent>(event) ||
+      std::holds_alternative<wire::WakeEvent>(event))
+    return true;
   bool takes = Matches(header, table);
   if (!target_.children) return takes;
   if (const auto* fork = std::get_if<wire::ForkEvent>(&event)) {

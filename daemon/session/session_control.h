@@ -8,6 +8,7 @@
 
 #include "bpf/shared/points.h"
 #include "daemon/base/result.h"
+#include "daemon/session/step_spec.h"
 
 namespace profd::session {
 
@@ -65,6 +66,11 @@ struct SessionSpec {
   // Who ends waits is captured, and threads outside the target that do so are followed. Only with
   // hooks and off-CPU samples.
   bool wakers = false;
+  // Every switch of its members is recorded, and with wakers every wake-up. Only with hooks and
+  // off-CPU samples.
+  bool switches = false;
+  // What is watched to see where steps begin. Of PROFD_MAX_STEP_SOURCES at most.
+  std::vector<StepSpec> steps{};
   // It is in snapshot mode without having requested that. The source sets it.
   bool hooks_refused = false;
 };

@@ -147,7 +147,10 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
     ++handed_over;
     sink(event);
   };
-  const auto pass = [&](const wire::RawEvent& event) { backfill_.Pass(event, counting); };
+  const auto pass = [&](const wire::RawEvent& event) {
+    sessions_.NoteEvent(event);
+    backfill_.Pass(event, counting);
+  };
   if (on_wanted_) wanted_.Drain(on_wanted_);
   sessions_.Maintain();
   backfill_.BeginRound();

@@ -70,6 +70,11 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   // session.
   void UseTables(Sessions::Tables tables) { sessions_.UseTables(std::move(tables)); }
 
+  // How places are found and watched at which steps begin. Set before the first session; without
+  // it no steps are seen.
+  void UseSteps(StepProbes::Tools tools) { sessions_.UseSteps(std::move(tools)); }
+  [[nodiscard]] const Heartbeat& steps_heartbeat() const { return sessions_.steps_heartbeat(); }
+
   // Who has gone beyond shares that other parts of profd keep: `status` and profiles name them,
   // too. Set before the first session.
   void UseShares(std::function<std::vector<BeyondShare>()> shares) {

@@ -243,8 +243,8 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
   constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
-  constexpr std::uint32_t kKnown =
-      kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED | PROFD_SESSION_WAKERS;
+  constexpr std::uint32_t kKnown = kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED |
+                                   PROFD_SESSION_WAKERS | PROFD_SESSION_SWITCHES;
   if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~kKnown) != 0)
     return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
@@ -314,6 +314,67 @@ Result<Event> DecodeLabelProcess(Bytes bytes) {
   return Event(std::move(event));
 }
 
+Result<Event> DecodeStep(Bytes bytes) {
+  profd_step_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(PROFD_EVENT_STEP, "shorter than its fixed part");
+  if (fixed.source >= PROFD_MAX_STEP_SOURCES)
+    return Corrupt(PROFD_EVENT_STEP, "source out of range");
+  if (fixed.name_bytes > std::min<std::size_t>(PROFD_STEP_NAME_BYTES, tail.size()))
+    return Corrupt(PROFD_EVENT_STEP, "name beyond its end");
+  return Event(StepEvent{.header = HeaderFrom(fixed.event),
+                         .source = fixed.source,
+                         .end = (fixed.event.flags & PROFD_STEP_END) != 0,
+                         .name_cut = (fixed.event.flags & PROFD_STEP_NAME_CUT) != 0,
+                         .name_missing = (fixed.event.flags & PROFD_STEP_NAME_FAULT) != 0,
+                         .name = std::string(TextOf(tail.first(fixed.name_bytes)))});
+}
+
+Result<Event> DecodeSwitch(Bytes bytes) {
+  profd_switch_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(PROFD_EVENT_SWITCH, "shorter than its fixed part");
+  if (fixed.state != PROFD_STATE_BLOCKED && fixed.state != PROFD_STATE_RUNNABLE)
+    return Corrupt(PROFD_EVENT_SWITCH, "state out of range");
+  const auto kinds = static_cast<std::uint32_t>(
+      fixed.state == PROFD_STATE_BLOCKED ? int{PROFD_BLOCKED_MAX} : int{PROFD_RUNNABLE_MAX});
+  if (fixed.kind >= kinds) return Corrupt(PROFD_EVENT_SWITCH, "kind out of range");
+  return Event(SwitchEvent{.header = HeaderFrom(fixed.event),
+                           .begin_ns = fixed.begin_ns,
+                           .runnable_ns = fixed.runnable_ns,
+                           .state = static_cast<profd_thread_state>(fixed.state),
+                           .kind = fixed.kind});
+}
+
+Result<Event> DecodeWake(Bytes bytes) {
+  profd_wake_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(PROFD_EVENT_WAKE, "shorter than its fixed part");
+  return Event(WakeEvent{.header = HeaderFrom(fixed.event),
+                         .interrupt = (fixed.event.flags & PROFD_WAKE_INTERRUPT) != 0,
+                         .hidden = (fixed.event.flags & PROFD_WAKE_HIDDEN) != 0,
+                         .begin_ns = fixed.begin_ns,
+                         .wakee = {fixed.wakee_tid, fixed.wakee_start_ns}});
+}
+
+Result<Event> DecodeStepSource(Bytes bytes) {
+  profd_step_source_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail))
+    return Corrupt(PROFD_EVENT_STEP_SOURCE, "shorter than its fixed part");
+  if (fixed.source >= PROFD_MAX_STEP_SOURCES)
+    return Corrupt(PROFD_EVENT_STEP_SOURCE, "number out of range");
+  if (fixed.text_bytes > tail.size() || fixed.reason_bytes > tail.size() - fixed.text_bytes)
+    return Corrupt(PROFD_EVENT_STEP_SOURCE, "text beyond its end");
+  return Event(StepSourceEvent{
+      .header = HeaderFrom(fixed.event),
+      .source = fixed.source,
+      .names = (fixed.event.flags & PROFD_STEP_SOURCE_NAMES) != 0,
+      .ends = (fixed.event.flags & PROFD_STEP_SOURCE_ENDS) != 0,
+      .text = std::string(TextOf(tail.first(fixed.text_bytes))),
+      .refused = std::string(TextOf(tail.subspan(fixed.text_bytes, fixed.reason_bytes)))});
+}
+
 Result<Event> DecodeCountersEvent(Bytes bytes) {
   profd_counters_event fixed;
   Bytes tail;
@@ -337,7 +398,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 }
 
 bool IsKnown(std::uint16_t kind) {
-  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_WAKER) ||
+  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_WAKE) ||
          (kind >= PROFD_EVENT_MMAP && kind < kEventKinds);
 }
 
@@ -375,6 +436,14 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodeBeyondShare(bytes);
     case PROFD_EVENT_LABEL_PROCESS:
       return DecodeLabelProcess(bytes);
+    case PROFD_EVENT_STEP:
+      return DecodeStep(bytes);
+    case PROFD_EVENT_SWITCH:
+      return DecodeSwitch(bytes);
+    case PROFD_EVENT_WAKE:
+      return DecodeWake(bytes);
+    case PROFD_EVENT_STEP_SOURCE:
+      return DecodeStepSource(bytes);
     default:
       return Error{ErrorCode::kCorrupt, "event of unknown kind " + std::to_string(kind), ""};
   }

@@ -13,7 +13,7 @@
 namespace profd::wire {
 
 // By enum profd_event_kind, up to the last one.
-inline constexpr std::size_t kEventKinds = PROFD_EVENT_LABEL_PROCESS + 1;
+inline constexpr std::size_t kEventKinds = PROFD_EVENT_STEP_SOURCE + 1;
 
 // What became of all events so far.
 struct DecodeCounters {

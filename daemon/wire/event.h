@@ -182,6 +182,44 @@ struct LabelProcessEvent {
   std::string reason;  // not empty: why its labels cannot be read
 };
 
+// A thread is where a step begins, or a part of one; or where one ends.
+struct StepEvent {
+  EventHeader header;
+  std::uint32_t source = 0;   // number of a StepSourceEvent of its session
+  bool end = false;           // it has no name
+  bool name_cut = false;      // the name is longer
+  bool name_missing = false;  // it could not be read
+  std::string name;
+};
+
+// What a session watches to see steps, or why it does not.
+struct StepSourceEvent {
+  EventHeader header;
+  std::uint32_t source = 0;
+  bool names = false;   // its steps have names
+  bool ends = false;    // their ends are reported
+  std::string text;     // "uprobe:libfoo.so:work"
+  std::string refused;  // why it is not watched; "": it is
+};
+
+// A thread is back on the CPU of the header, at time_ns.
+struct SwitchEvent {
+  EventHeader header;
+  std::uint64_t begin_ns = 0;                      // it left
+  std::uint64_t runnable_ns = 0;                   // at the end: it waited for a CPU
+  profd_thread_state state = PROFD_STATE_BLOCKED;  // in which it left: that or RUNNABLE
+  std::uint32_t kind = 0;  // enum profd_blocked or enum profd_runnable, by state
+};
+
+// The thread of the header ends a wait of another one.
+struct WakeEvent {
+  EventHeader header;  // names no thread with `interrupt` or `hidden`
+  bool interrupt = false;
+  bool hidden = false;         // some session of the event may not see the thread
+  std::uint64_t begin_ns = 0;  // of the wait; 0: the other one was on its way to sleep
+  ThreadKey wakee;
+};
+
 struct CountersEvent {
   EventHeader header;
   std::vector<std::uint64_t> values;  // by enum profd_counter
@@ -189,7 +227,8 @@ struct CountersEvent {
 
 using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
                            MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
-                           PythonCodeEvent, PeriodsEvent, BeyondShareEvent, LabelProcessEvent>;
+                           PythonCodeEvent, PeriodsEvent, BeyondShareEvent, LabelProcessEvent,
+                           StepEvent, StepSourceEvent, SwitchEvent, WakeEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

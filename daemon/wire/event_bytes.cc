@@ -54,6 +54,14 @@ EventBytes LayOutLabelProcess(profd_label_process_event fixed, std::span<const s
   return LayOut(PROFD_EVENT_LABEL_PROCESS, fixed, tail);
 }
 
+EventBytes LayOutStepSource(profd_step_source_event fixed, std::string_view text,
+                            std::string_view reason) {
+  fixed.text_bytes = static_cast<__u32>(text.size());
+  fixed.reason_bytes = static_cast<__u32>(reason.size());
+  if (!reason.empty()) fixed.event.flags |= PROFD_STEP_SOURCE_REFUSED;
+  return LayOut(PROFD_EVENT_STEP_SOURCE, fixed, std::string(text).append(reason));
+}
+
 EventBytes LayOutCounters(std::uint64_t time_ns, std::span<const std::uint64_t> values) {
   profd_counters_event fixed{};
   fixed.event.time_ns = time_ns;

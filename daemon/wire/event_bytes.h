@@ -54,6 +54,9 @@ struct PeriodsNs {
 [[nodiscard]] EventBytes LayOutCounters(std::uint64_t time_ns,
                                         std::span<const std::uint64_t> values);
 
+[[nodiscard]] EventBytes LayOutStepSource(profd_step_source_event fixed, std::string_view text,
+                                          std::string_view reason);
+
 // The header of an event, or nothing when the bytes cannot hold it or its size is not theirs.
 [[nodiscard]] inline bool ReadHeader(std::span<const std::byte> bytes, profd_event* header) {
   if (bytes.size() < sizeof(*header)) return false;

@@ -46,6 +46,14 @@ const char* KindName(std::uint16_t kind) {
       return "beyond share";
     case PROFD_EVENT_LABEL_PROCESS:
       return "label process";
+    case PROFD_EVENT_STEP:
+      return "step";
+    case PROFD_EVENT_SWITCH:
+      return "switch";
+    case PROFD_EVENT_WAKE:
+      return "wake";
+    case PROFD_EVENT_STEP_SOURCE:
+      return "step source";
     default:
       return "unknown";
   }
@@ -79,6 +87,10 @@ const char* Consequence(profd_share_kind kind) {
       return "its memory does not answer; its blocked threads have no user stacks";
     case PROFD_SHARE_STACKS_OF_USER:
       return "memory of several processes does not answer; blocked threads have no user stacks";
+    case PROFD_SHARE_STEPS:
+      return "comes to where steps begin too often; some are left out";
+    case PROFD_SHARE_SWITCHES:
+      return "switches too often for --switches; some are left out";
     case PROFD_SHARE_KINDS:
       break;
   }

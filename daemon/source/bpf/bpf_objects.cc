@@ -243,6 +243,14 @@ Result<void> BpfObjects::AttachWakerHook() {
   return {};
 }
 
+Result<void> BpfObjects::AttachRecorder() {
+  if (recorder_) return {};
+  auto link = Attach(skeleton_->progs.on_waking_recorded);
+  if (!link) return link.error();
+  recorder_ = *std::move(link);
+  return {};
+}
+
 std::uint64_t BpfObjects::process_moves() const {
   return std::atomic_ref(skeleton_->bss->words.process_moves).load(std::memory_order_relaxed);
 }
@@ -258,6 +266,7 @@ int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.fil
 int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
+int BpfObjects::step_program_fd() const { return ::bpf_program__fd(skeleton_->progs.on_step); }
 std::vector<int> BpfObjects::observer_fds() const {
   if (observes_by_ == ObserverKind::kProgram)
     return {::bpf_program__fd(observe_skeleton_->progs.observe)};

@@ -39,6 +39,7 @@ class BpfObjects {
   // Ends the scheduler hooks: no event is made after it. For good, and by one thread.
   void Detach() {
     waker_hook_.reset();
+    recorder_.reset();
     switch_hooks_.clear();
     hooks_.clear();
   }
@@ -53,11 +54,16 @@ class BpfObjects {
   // The hook at wake-ups. By one thread at a time.
   [[nodiscard]] Result<void> AttachWakerHook();
   void DetachWakerHook() { waker_hook_.reset(); }
+  // The same of wake-ups that are all recorded.
+  [[nodiscard]] Result<void> AttachRecorder();
+  void DetachRecorder() { recorder_.reset(); }
 
   [[nodiscard]] profd_control& control() const;
   [[nodiscard]] int filters_fd() const;
   [[nodiscard]] int filter_ids_fd() const;
   [[nodiscard]] int on_cpu_program_fd() const;
+  // The program that sees steps; StepProbes have it attached.
+  [[nodiscard]] int step_program_fd() const;
   // What observers need: the program that makes a pass, or, where the kernel has no such programs,
   // the task iterator that does (a bpf_link) and the map in which it finds the pass. None: the
   // kernel can run neither.
@@ -120,6 +126,7 @@ class BpfObjects {
   std::vector<LinkPtr> hooks_;
   std::vector<LinkPtr> switch_hooks_;
   LinkPtr waker_hook_;
+  LinkPtr recorder_;
   LinkPtr assign_;
   LinkPtr reevaluate_;
   LinkPtr clocks_;

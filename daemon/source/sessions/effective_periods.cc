@@ -94,6 +94,7 @@ Result<void> EffectivePeriods::Follow(const SessionTable& table) {
   StoreControl(control_.shared_sessions, table.shared());
   StoreControl(control_.off_cpu_sessions, table.off_cpu() & ~table.observed());
   StoreControl(control_.waker_sessions, table.wakers());
+  StoreControl(control_.switch_sessions, table.switches());
   const session::PerKind<std::uint64_t> observed = MakeObserved(table);
   observed_level_ =
       static_cast<std::uint32_t>(LevelOf(Finer(observed.requested, observed.background)));

@@ -81,6 +81,10 @@ std::uint64_t SessionTable::wakers() const {
   });
 }
 
+std::uint64_t SessionTable::switches() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.switches; });
+}
+
 std::uint64_t SessionTable::background() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.background; });
 }

@@ -37,6 +37,7 @@ class SessionTable {
   [[nodiscard]] std::uint64_t visited() const;  // of these, all but dumps
   // Bit i: session i runs and captures who ends waits.
   [[nodiscard]] std::uint64_t wakers() const;
+  [[nodiscard]] std::uint64_t switches() const;
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // Bit i: session i runs and a client has requested it.

@@ -66,7 +66,11 @@ Sessions::Sessions(const Parts& parts)
                   .point_seed = parts.objects.point_seed(),
                   .clock = parts.clock,
                   .readers = parts.observers,
-                  .control = parts.objects.control()}) {}
+                  .control = parts.objects.control()}),
+      steps_(
+          {.program_fd = parts.objects.step_program_fd(),
+           .put = [&pending = parts.pending](auto events) { pending.PutAfter(std::move(events)); },
+           .clock = parts.clock}) {}
 
 Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requested) {
   const std::scoped_lock lock(mutex_);
@@ -106,6 +110,11 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
     }
   }
   if (spec.off_cpu) PROFD_TRY(CheckPeriod(spec.off_cpu_period_ns));
+  PROFD_TRY(StepProbes::CheckSpec(spec));
+  if (spec.switches && (spec.observed || !spec.off_cpu))
+    return Error{ErrorCode::kUnsupported, "switches are recorded by the hooks of a switch",
+                 spec.observed ? "this session has none, as status says; leave out --switches"
+                               : "record with -m wall or -m off"};
   if (spec.observed && !spec.dump && !observers_.supported()) {
     return Error{ErrorCode::kUnsupported, "snapshot mode: " + observers_.Describe(),
                  "ask for a session with hooks"};
@@ -127,6 +136,7 @@ void Sessions::AdoptMode(session::SessionSpec& spec) const {
 Result<void> Sessions::NeedSwitchHooks() {
   if ((table_.running() & ~table_.observed()) == 0) return {};
   if (table_.wakers() != 0) PROFD_TRY(parts_.objects.AttachWakerHook());
+  if ((table_.wakers() & table_.switches()) != 0) PROFD_TRY(parts_.objects.AttachRecorder());
   hooks_needed_ = std::chrono::steady_clock::now();
   if (parts_.objects.has_switch_hooks()) return {};
   PROFD_TRY(parts_.objects.AttachSwitchHooks());
@@ -169,6 +179,7 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
   // A session that goes on has the time to make them as stacks need them.
   if (!spec.background)
     PrepareTables(spec.dump ? BlockedStacks::For::kDump : BlockedStacks::For::kSession, processes);
+  PROFD_TRY(steps_.Start(slot, spec, processes));
   parts_.pending.PutBefore(std::move(processes));
 
   const Epoch epoch = AnnounceStart(slot, spec, std::nullopt);
@@ -179,6 +190,7 @@ Result<Epoch> Sessions::Begin(std::uint32_t slot, const session::SessionSpec& sp
     return clocks.error();
   }
   parts_.pending.PutAfter(*std::move(clocks));
+  steps_.Announce(slot);
   return epoch;
 }
 
@@ -320,6 +332,7 @@ Result<void> Sessions::Stop(std::uint32_t session) {
 
 void Sessions::Withdraw(std::uint32_t slot) {
   const session::SessionSpec spec = *table_.Find(slot);
+  steps_.Stop(slot);
   table_.Remove(slot);
   rolled_.erase(slot);
   beyond_before_.erase(slot);
@@ -358,6 +371,7 @@ void Sessions::Maintain() {
     wakers_needed_ = now;
   else if (now - wakers_needed_ >= kStay)
     parts_.objects.DetachWakerHook();
+  if (table_.switches() == 0) parts_.objects.DetachRecorder();
   const bool needed = (table_.running() & ~table_.observed()) != 0;
   if (needed || !parts_.objects.has_switch_hooks() || now - hooks_needed_ < kStay) return;
   parts_.objects.DetachSwitchHooks();
@@ -427,6 +441,7 @@ wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slo
   event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
                ((table_.wakers() & BitOf(slot)) != 0 ? PROFD_SESSION_WAKERS : 0u) |
+               (spec.switches ? PROFD_SESSION_SWITCHES : 0u) |
                (spec.background ? PROFD_SESSION_BACKGROUND : 0u) |
                (spec.observed ? PROFD_SESSION_OBSERVED : 0u);
   event.epoch = epoch.number;

@@ -31,6 +31,7 @@
 #include "daemon/source/sessions/session_table.h"
 #include "daemon/source/sessions/stolen_ratio.h"
 #include "daemon/source/sessions/thread_ends.h"
+#include "daemon/source/steps/step_probes.h"
 
 namespace profd::source {
 
@@ -40,6 +41,7 @@ namespace profd::source {
 // | the target's filter is written, the side band is opened |   1   |  1   |     |
 // | the assign iterator evaluates it for every thread       |   2   |  2   |     |
 // | members are listed; PROCESS of each from /proc          |   3   |      |     |
+// | places are watched at which steps begin                 |   3   |      |     |
 // | an epoch is announced; COUNTERS, SESSION_START          |   4   |  3   |     |
 // | an epoch is announced                                   |       |      |  1  |
 // | the epoch passes; CLOCK of each member                  |   5   |  4   |  2  |
@@ -96,6 +98,12 @@ class Sessions {
     background_.UseTables(tables.await);
     tables_ = std::move(tables);
   }
+
+  // Before the first session.
+  void UseSteps(StepProbes::Tools tools) { steps_.UseTools(std::move(tools)); }
+  // Any event of the source; the thread that polls.
+  void NoteEvent(const wire::RawEvent& event) { steps_.Note(event); }
+  [[nodiscard]] const Heartbeat& steps_heartbeat() const { return steps_.heartbeat(); }
 
   [[nodiscard]] Result<session::StartedSession> Start(const session::SessionSpec& requested);
   [[nodiscard]] Result<void> Stop(std::uint32_t session);
@@ -182,6 +190,7 @@ class Sessions {
   Tables tables_;
   BlockedStacks background_;
   Observers observers_;
+  StepProbes steps_;
   std::chrono::steady_clock::time_point maintained_;
   std::chrono::steady_clock::time_point hooks_needed_;      // last
   std::chrono::steady_clock::time_point wakers_needed_;     // last

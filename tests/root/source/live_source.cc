@@ -6,12 +6,14 @@
 #include <bit>
 
 #include "bpf/shared/points.h"
+#include "daemon/elf/probes/step_places.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/observe/observer_parser.h"
 #include "daemon/source/observe/observers.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
+#include "daemon/source/steps/step_attacher.h"
 #include "daemon/wire/decoder.h"
 
 namespace profd::source {
@@ -100,9 +102,14 @@ Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& op
   auto zygote = reader::Zygote::Start(
       {{"test-snapshot", {}, [] { return std::make_unique<IteratorParser>(); }},
        {"test-process", {}, [] { return std::make_unique<ProcessTextParser>(); }, true},
-       {"test-observer", {.runs_programs = true}, [] {
-          return std::make_unique<ObserverParser>();
-        }}});
+       {"test-observer",
+        {.runs_programs = true},
+        [] { return std::make_unique<ObserverParser>(); }},
+       {"test-places", {}, [] { return std::make_unique<elf::ProbeParser>(); }},
+       {"test-steps",
+        {.attaches_programs = true},
+        [] { return std::make_unique<StepAttacher>(); },
+        true}});
   if (!zygote) return zygote.error();
   auto snapshots = std::make_unique<reader::ReaderPool>(
       **zygote, 0,
@@ -115,21 +122,30 @@ Result<std::unique_ptr<LiveSource>> LiveSource::Start(const BpfSourceOptions& op
           .processes = 4, .deadline = Observers::kDeadline, .pauses = false});
   auto source = BpfSource::Create({*snapshots, *processes, *observers}, options);
   if (!source) return source.error();
+  auto step_places =
+      std::make_unique<reader::ReaderPool>(**zygote, 3, reader::ReaderPool::Options{});
+  auto places = std::make_shared<elf::StepPlaces>(*step_places);
+  (*source)->UseSteps(
+      {.make_attacher = [&zygote = **zygote] { return zygote.Make(4); },
+       .find = [places](const ExecutableFile& file,
+                        const session::StepSpec& spec) { return places->Find(file, spec); }});
   auto prepared = prepare ? prepare(**source) : nullptr;
-  return std::unique_ptr<LiveSource>(new LiveSource(*std::move(zygote), std::move(snapshots),
-                                                    std::move(processes), std::move(observers),
-                                                    *std::move(source), std::move(prepared)));
+  return std::unique_ptr<LiveSource>(new LiveSource(
+      *std::move(zygote), std::move(snapshots), std::move(processes), std::move(observers),
+      std::move(step_places), *std::move(source), std::move(prepared)));
 }
 
 LiveSource::LiveSource(std::unique_ptr<reader::Zygote> zygote,
                        std::unique_ptr<reader::Readers> snapshots,
                        std::unique_ptr<reader::Readers> processes,
                        std::unique_ptr<reader::Readers> observers,
+                       std::unique_ptr<reader::Readers> step_places,
                        std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared)
     : zygote_(std::move(zygote)),
       snapshots_(std::move(snapshots)),
       processes_(std::move(processes)),
       observers_(std::move(observers)),
+      step_places_(std::move(step_places)),
       source_(std::move(source)),
       prepared_(std::move(prepared)),
       poller_([this](const std::stop_token& stop) { PollUntil(stop); }) {}

@@ -82,13 +82,15 @@ class LiveSource {
  private:
   LiveSource(std::unique_ptr<reader::Zygote> zygote, std::unique_ptr<reader::Readers> snapshots,
              std::unique_ptr<reader::Readers> processes, std::unique_ptr<reader::Readers> observers,
-             std::unique_ptr<BpfSource> source, std::shared_ptr<void> prepared);
+             std::unique_ptr<reader::Readers> step_places, std::unique_ptr<BpfSource> source,
+             std::shared_ptr<void> prepared);
   void PollUntil(const std::stop_token& stop);
 
   std::unique_ptr<reader::Zygote> zygote_;
   std::unique_ptr<reader::Readers> snapshots_;
   std::unique_ptr<reader::Readers> processes_;
   std::unique_ptr<reader::Readers> observers_;
+  std::unique_ptr<reader::Readers> step_places_;
   std::unique_ptr<BpfSource> source_;
   std::shared_ptr<void> prepared_;
   std::mutex mutex_;
