@@ -12,6 +12,8 @@
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/concurrency/concurrency.h"
 #include "daemon/aggregate/labels/label_sets.h"
+#include "daemon/aggregate/steps/step_events.h"
+#include "daemon/aggregate/switches/thread_switches.h"
 #include "daemon/aggregate/waits/path.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
@@ -93,6 +95,7 @@ struct ProfileSample {
   std::uint16_t edges = 0;   // sampling_error.h; 0: none, or not known
   std::uint32_t path = 0;    // kBlocked: end of the path, index into paths; 0: none is known
   std::uint32_t labels = 0;  // 1 + index into label_sets; 0: none
+  std::uint16_t cpu = 0;     // kOnCpu, of requested sessions: 1 + its number; 0: not known
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
@@ -134,6 +137,8 @@ struct Profile {
   std::vector<PathThread> path_threads;
   std::vector<WakeUpCount> wake_ups;
   std::vector<Labels> label_sets;  // of requested sessions
+  ThreadSwitches switches;         // of requested sessions that record them
+  StepEvents steps;                // of requested sessions
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
   std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks

@@ -56,6 +56,8 @@ Profile ProfileAssembly::Run() {
     if (is_observed()) AddObserved(thread, groups[thread]);
     if (paths_) paths_->CountWakeUps(profile_.threads[thread].key, thread, lives_[thread].window);
   }
+  AddSteps();
+  AddSwitches();
   CountConcurrency();
   GroupThreads();
   // The history sums its samples up, and knows of no edges.
@@ -112,6 +114,33 @@ void ProfileAssembly::AddThreads() {
     profile_.threads.push_back(std::move(thread));
     lives_.push_back(life);
   }
+}
+
+void ProfileAssembly::AddSteps() {
+  if (input_.steps == nullptr) return;
+  profile_.steps.sources = input_.steps->sources;
+  profile_.steps.names = input_.steps->names;
+  for (StepEvent event : input_.steps->events) {
+    event.thread = thread_of_[event.thread];
+    if (event.thread != kNone && event.time_ns < end_.time_ns)
+      profile_.steps.events.push_back(event);
+  }
+}
+
+void ProfileAssembly::AddSwitches() {
+  if (input_.switches == nullptr) return;
+  ThreadSwitches& all = profile_.switches;
+  all.recorded = true;
+  for (std::uint32_t thread = 0; thread < input_.threads.size(); ++thread) {
+    const std::uint32_t row = thread_of_[thread];
+    if (row == kNone) continue;
+    auto of = input_.switches->Of(thread, lives_[row]);
+    for (ThreadSwitch& one : of.switches) one.thread = row;
+    all.switches.insert(all.switches.end(), of.switches.begin(), of.switches.end());
+    if (!of.complete) all.incomplete.push_back(row);
+  }
+  std::ranges::stable_sort(all.switches, {}, &ThreadSwitch::thread);
+  std::ranges::sort(all.incomplete);
 }
 
 std::vector<bool> ProfileAssembly::FindPresent() const {
@@ -213,7 +242,9 @@ ProfileSample ProfileAssembly::SampleOf(std::uint32_t thread, const SamplePart& 
   sample.count = part.count;
   sample.stack_flags = part.stack_flags;
   sample.gil = GilFor(thread, &part);
-  sample.labels = input_.labels.OfPart(static_cast<std::size_t>(&part - input_.parts.data()));
+  const auto index = static_cast<std::size_t>(&part - input_.parts.data());
+  sample.labels = input_.labels.OfPart(index);
+  if (index < input_.part_cpus.size()) sample.cpu = input_.part_cpus[index];
   return sample;
 }
 

@@ -38,8 +38,11 @@ struct AssemblyInput {
   const ProfileBuilder::FrameLookup& frames;
   const std::unordered_set<std::uint32_t>& named;  // pids or tids that the caller has named
   bool innermost_pids = false;
-  std::uint64_t point_seed = 0;    // bpf/shared/points.h; 0: threads have had their own
-  const WaitLog* waits = nullptr;  // null: who ends waits was not captured
+  std::uint64_t point_seed = 0;         // bpf/shared/points.h; 0: threads have had their own
+  const WaitLog* waits = nullptr;       // null: who ends waits was not captured
+  const StepEvents* steps = nullptr;    // their threads are indices into `threads`; null: none
+  const SwitchLog* switches = nullptr;  // null: they were not recorded
+  const std::vector<std::uint16_t>& part_cpus;
 };
 
 // Used once, by the thread that builds the profile. The input must outlive it. It fills processes,
@@ -90,6 +93,8 @@ class ProfileAssembly {
   void AddOpenInterval(std::uint32_t thread, const SamplePart* part);
   // The off-CPU parts of a session in snapshot mode.
   void AddObserved(std::uint32_t thread, std::span<const std::uint32_t> parts);
+  void AddSteps();
+  void AddSwitches();
   // How many threads of each process ran at once.
   void CountConcurrency();
   // Whether the thread has begun and ended in the session, and can expect so few samples that it is

@@ -87,6 +87,7 @@ ProfileBuilder::ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, L
       stacks_(limits.nodes),
       observed_(start_.epoch_ns, start_.off_cpu_period_ns) {
   if ((start_.mode & PROFD_SESSION_WAKERS) != 0) waits_.emplace(limits.parts);
+  if ((start_.mode & PROFD_SESSION_SWITCHES) != 0) switches_.emplace();
 }
 
 void ProfileBuilder::CountPython(const process::Sample& sample) {
@@ -228,6 +229,10 @@ bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& s
   if ((part.stack_flags & PROFD_STACK_MOVED) == 0) part.node = stacks_.Intern(symbolized.frames);
   parts_.push_back(part);
   labels_.SetPart(parts_.size() - 1, labels_.Intern(symbolized.sample));
+  if ((start_.mode & PROFD_SESSION_BACKGROUND) == 0 && part.state == process::State::kOnCpu) {
+    part_cpus_.resize(parts_.size());
+    part_cpus_.back() = static_cast<std::uint16_t>(symbolized.sample.cpu + 1);
+  }
   samples_ += part.count;
   return true;
 }
@@ -324,6 +329,22 @@ void ProfileBuilder::AddExec(const wire::ExecEvent& event) {
 
 void ProfileBuilder::AddBeyondShare(const wire::BeyondShareEvent& event) {
   if (beyond_share_.size() < kMaxBeyondShare) beyond_share_.push_back(event);
+}
+
+void ProfileBuilder::AddStep(const wire::StepEvent& event) {
+  if (event.header.time_ns < start_.epoch_ns) return;
+  const std::uint32_t thread = ThreadIndex(event.header.thread, event.header.process);
+  if (thread != kNoThread) steps_.Add(event, thread);
+}
+
+void ProfileBuilder::AddSwitch(const wire::SwitchEvent& event) {
+  if (!switches_ || event.header.time_ns < start_.epoch_ns) return;
+  const std::uint32_t thread = ThreadIndex(event.header.thread, event.header.process);
+  if (thread != kNoThread) switches_->Add(event, thread);
+}
+
+void ProfileBuilder::AddWake(const wire::WakeEvent& event) {
+  if (switches_) switches_->Add(event);
 }
 
 void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
@@ -457,8 +478,9 @@ std::size_t ProfileBuilder::bytes() const {
   constexpr std::size_t kThreadBytes = 1024;
   constexpr std::size_t kProcessBytes = 512;
   return parts_.capacity() * sizeof(SamplePart) + labels_.bytes() + observed_.bytes() +
-         stacks_.bytes() + (waits_ ? waits_->bytes() : 0) + threads_.size() * kThreadBytes +
-         processes_.size() * kProcessBytes;
+         stacks_.bytes() + (waits_ ? waits_->bytes() : 0) + steps_.bytes() +
+         part_cpus_.capacity() * sizeof(std::uint16_t) + (switches_ ? switches_->bytes() : 0) +
+         threads_.size() * kThreadBytes + processes_.size() * kProcessBytes;
 }
 
 void ProfileBuilder::AddAllRefusals(Profile& profile) const {
@@ -480,33 +502,7 @@ void ProfileBuilder::AddAllRefusals(Profile& profile) const {
   }
 }
 
-Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
-  std::unordered_set<std::uint32_t> named;
-  // Of a target that cannot be read, nothing is named.
-  if (const auto target = session::ParseTarget(start_.target))
-    named.insert(target->ids.begin(), target->ids.end());
-  const AssemblyInput input{parts_,
-                            labels_,
-                            observed_,
-                            threads_,
-                            stacks_,
-                            processes_,
-                            process_exits_,
-                            interpreters_,
-                            frames,
-                            named,
-                            origin_.innermost_pids,
-                            point_seed_,
-                            waits_ ? &*waits_ : nullptr};
-  PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
-  for (const PeriodChange& change : periods_) {
-    longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);
-    longest.off_cpu_period_ns = std::max(longest.off_cpu_period_ns, change.off_cpu_period_ns);
-  }
-  Profile profile = ProfileAssembly(start_, end, longest, input).Run();
-  // Threads that the session does not have may have run, too.
-  if (threads_dropped_ != 0 || !beyond_share_.empty())
-    for (ProfileProcess& process : profile.processes) process.concurrency.reset();
+void ProfileBuilder::DescribeSession(const wire::SessionEvent& end, Profile& profile) const {
   profile.target = start_.target;
   profile.start_ns = start_.epoch_ns;
   profile.end_ns = end.epoch_ns;
@@ -533,6 +529,39 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
       end.own_cpu_ns > start_.own_cpu_ns ? end.own_cpu_ns - start_.own_cpu_ns : 0;
   profile.cost.bpf_ns =
       end.bpf_cost_ns > start_.bpf_cost_ns ? end.bpf_cost_ns - start_.bpf_cost_ns : 0;
+}
+
+Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& frames) const {
+  std::unordered_set<std::uint32_t> named;
+  // Of a target that cannot be read, nothing is named.
+  if (const auto target = session::ParseTarget(start_.target))
+    named.insert(target->ids.begin(), target->ids.end());
+  const AssemblyInput input{parts_,
+                            labels_,
+                            observed_,
+                            threads_,
+                            stacks_,
+                            processes_,
+                            process_exits_,
+                            interpreters_,
+                            frames,
+                            named,
+                            origin_.innermost_pids,
+                            point_seed_,
+                            waits_ ? &*waits_ : nullptr,
+                            &steps_.steps(),
+                            switches_ ? &*switches_ : nullptr,
+                            part_cpus_};
+  PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
+  for (const PeriodChange& change : periods_) {
+    longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);
+    longest.off_cpu_period_ns = std::max(longest.off_cpu_period_ns, change.off_cpu_period_ns);
+  }
+  Profile profile = ProfileAssembly(start_, end, longest, input).Run();
+  // Threads that the session does not have may have run, too.
+  if (threads_dropped_ != 0 || !beyond_share_.empty())
+    for (ProfileProcess& process : profile.processes) process.concurrency.reset();
+  DescribeSession(end, profile);
 
   auto report = DescribeCounters(first_counters_, last_counters_);
   profile.lost = std::move(report.lost);
@@ -557,6 +586,10 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
       profile.dropped.push_back(NamedCount{std::string(name), std::string(text), count});
   };
   drop("session_full", "samples beyond the limit of one session", parts_dropped_);
+  drop("steps_full", "step events beyond the limit of one session", steps_.dropped());
+  if (switches_)
+    drop("switches_full", "switches and wake-ups beyond the limit of one session",
+         switches_->dropped());
   drop("threads_full", "events of threads beyond the limit of one session", threads_dropped_);
   drop("stacks_cut", "stacks cut: too many distinct stacks in one session", stacks_.cut());
   return profile;

@@ -15,6 +15,8 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/sample_part.h"
 #include "daemon/aggregate/stack_tree.h"
+#include "daemon/aggregate/steps/step_log.h"
+#include "daemon/aggregate/switches/switch_log.h"
 #include "daemon/aggregate/thread_history.h"
 #include "daemon/aggregate/waits/wait_log.h"
 #include "daemon/process/process_info.h"
@@ -66,6 +68,10 @@ class ProfileBuilder {
   void AddFork(const wire::ForkEvent& event);
   void AddExec(const wire::ExecEvent& event);
   void AddExit(const wire::ExitEvent& event);
+  void AddStep(const wire::StepEvent& event);
+  void AddStepSource(const wire::StepSourceEvent& event) { steps_.AddSource(event); }
+  void AddSwitch(const wire::SwitchEvent& event);
+  void AddWake(const wire::WakeEvent& event);
   // Bounded: at most kMaxBeyondShare are kept.
   void AddBeyondShare(const wire::BeyondShareEvent& event);
   static constexpr std::size_t kMaxBeyondShare = 1'000;
@@ -120,6 +126,8 @@ class ProfileBuilder {
   // Runs `change` on the thread's history, and counts live threads. Returns the thread's index.
   template <typename Change>
   std::uint32_t Update(const wire::EventHeader& header, const Change& change);
+  // What the profile says of the session as a whole.
+  void DescribeSession(const wire::SessionEvent& end, Profile& profile) const;
   // Which Python frames and labels the profile lacks, and why.
   void AddAllRefusals(Profile& profile) const;
   // In snapshot mode.
@@ -137,6 +145,9 @@ class ProfileBuilder {
   LabelSets labels_;
   ObservedStacks observed_;
   std::optional<WaitLog> waits_;  // with PROFD_SESSION_WAKERS
+  StepLog steps_;
+  std::optional<SwitchLog> switches_;     // with PROFD_SESSION_SWITCHES
+  std::vector<std::uint16_t> part_cpus_;  // by part: 1 + the CPU, or 0; of requested sessions
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;

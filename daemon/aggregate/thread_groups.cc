@@ -59,11 +59,26 @@ class Grouping {
     std::erase_if(profile_.wake_ups,
                   [&](const WakeUpCount& count) { return count.thread >= thread_of.size(); });
     for (WakeUpCount& count : profile_.wake_ups) count.thread = thread_of[count.thread];
+    std::erase_if(profile_.steps.events,
+                  [&](const StepEvent& event) { return event.thread >= thread_of.size(); });
+    for (StepEvent& event : profile_.steps.events) event.thread = thread_of[event.thread];
+    GroupSwitches(thread_of);
     RenamePathThreads(keys);
     return std::move(grouped_);
   }
 
  private:
+  // Of a group it is not known which of its threads a switch is of.
+  void GroupSwitches(const std::vector<std::uint32_t>& thread_of) {
+    const auto is_left_out = [&](std::uint32_t thread) {
+      return thread >= thread_of.size() || profile_.threads[thread_of[thread]].group_size != 0;
+    };
+    ThreadSwitches& all = profile_.switches;
+    std::erase_if(all.switches, [&](const ThreadSwitch& one) { return is_left_out(one.thread); });
+    for (ThreadSwitch& one : all.switches) one.thread = thread_of[one.thread];
+    std::erase_if(all.incomplete, is_left_out);
+    for (std::uint32_t& thread : all.incomplete) thread = thread_of[thread];
+  }
   [[nodiscard]] bool IsShortLived(const ProfileThread& thread) const {
     if (thread.group_size != 0) return true;
     return may_join_ ? may_join_(thread) : thread.began && thread.exited;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "bpf/shared/events.h"
-#include "daemon/aggregate/weights/weights.h"
+#include "daemon/aggregate/weights/lifetime.h"
 #include "daemon/base/keys.h"
 #include "daemon/wire/event.h"
 
@@ -18,22 +18,6 @@ namespace profd::aggregate {
 struct Instant {
   std::uint64_t epoch = 0;  // its number; 0: no readings belong to it
   std::uint64_t time_ns = 0;
-};
-
-// The part of a thread's life inside a session. The window comes from the instants of the session,
-// the fork, and the time stamp of the thread's end, but not from `clock`. So the two can be
-// compared, and the closure error shows a fault.
-struct Lifetime {
-  Window window;
-  profd_clock clock{};
-  bool began = false;
-  bool exited = false;  // the thread died; it did not just leave the session
-  bool clock_missing = true;
-  // Set if the thread is blocked at the end of the window, and the clock knows the begin of that
-  // wait, which may be before the window.
-  std::optional<std::uint64_t> blocked_since_ns;
-  // The same of a thread that waits for a CPU there without having slept.
-  std::optional<std::uint64_t> runnable_since_ns;
 };
 
 // Belongs to a ProfileBuilder; used by its thread. Events must come in order of time. It keeps at

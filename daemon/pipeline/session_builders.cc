@@ -75,6 +75,11 @@ void SessionBuilders::AddEvent(const Event& event, const process::ProcessInfoRef
     if constexpr (std::is_same_v<Event, ExecEvent>) running.builder.AddExec(event);
     if constexpr (std::is_same_v<Event, wire::BeyondShareEvent>)
       running.builder.AddBeyondShare(event);
+    if constexpr (std::is_same_v<Event, wire::StepEvent>) running.builder.AddStep(event);
+    if constexpr (std::is_same_v<Event, wire::StepSourceEvent>)
+      running.builder.AddStepSource(event);
+    if constexpr (std::is_same_v<Event, wire::SwitchEvent>) running.builder.AddSwitch(event);
+    if constexpr (std::is_same_v<Event, wire::WakeEvent>) running.builder.AddWake(event);
     if constexpr (std::is_same_v<Event, ExitEvent>) running.builder.AddExit(event);
   });
 }
@@ -83,6 +88,11 @@ template void SessionBuilders::AddEvent(const ClockEvent&, const process::Proces
 template void SessionBuilders::AddEvent(const ForkEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const ExecEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const ExitEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::SwitchEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::WakeEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::StepEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::StepSourceEvent&,
+                                        const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const wire::BeyondShareEvent&,
                                         const process::ProcessInfoRef&);
 

@@ -22,7 +22,8 @@ namespace profd::pipeline {
 struct PipelineItem {
   std::variant<process::Sample, wire::ClockEvent, wire::ForkEvent, wire::ExecEvent, wire::ExitEvent,
                wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent, wire::BeyondShareEvent,
-               wire::LabelProcessEvent>
+               wire::LabelProcessEvent, wire::StepEvent, wire::StepSourceEvent, wire::SwitchEvent,
+               wire::WakeEvent>
       what;
   process::ProcessInfoRef process;
 };

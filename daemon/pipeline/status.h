@@ -9,6 +9,7 @@
 #include "daemon/base/named_count.h"
 #include "daemon/budget/cpu/cpu_controller.h"
 #include "daemon/budget/memory/memory_controller.h"
+#include "daemon/fleet/status.h"
 #include "daemon/pipeline/stage_counters.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/session/session_control.h"
@@ -26,6 +27,7 @@ struct BackendStatus {
   python::PythonReport python;
   budget::CpuStatus budget;
   std::optional<budget::MemoryStatus> memory;  // nothing: a replay, which has no cap
+  std::vector<fleet::ExportStatus> exports;
   std::string replay_file;
   std::string recording_file;
   std::vector<std::string> degraded;    // what of profd does not work, and why

@@ -72,6 +72,10 @@ void WorkerStage::Handle(wire::Event&& event) {
                              std::is_same_v<Type, wire::ForkEvent> ||
                              std::is_same_v<Type, wire::ExecEvent> ||
                              std::is_same_v<Type, wire::BeyondShareEvent> ||
+                             std::is_same_v<Type, wire::StepEvent> ||
+                             std::is_same_v<Type, wire::StepSourceEvent> ||
+                             std::is_same_v<Type, wire::SwitchEvent> ||
+                             std::is_same_v<Type, wire::WakeEvent> ||
                              std::is_same_v<Type, wire::ExitEvent>) {
           if (sessions == 0) return;
           typed.header.sessions = sessions;

@@ -250,6 +250,31 @@ void AddHistory(const history::HistoryStatus& history, Families& to) {
              *history.sum_closure_error);
 }
 
+void AddExports(const std::vector<fleet::ExportStatus>& exports, Families& to) {
+  for (const fleet::ExportStatus& one : exports) {
+    const std::vector<Label> name{{"export", one.name}};
+    to.Counter("profd_export_sent_total", "requests that the receiver of an export has taken",
+               one.sent, name);
+    to.Counter("profd_export_sent_bytes_total", "their size", one.sent_bytes, name);
+    to.Counter("profd_export_retries_total", "requests that have to be sent again", one.retries,
+               name);
+    to.Gauge("profd_export_sent_until_timestamp_seconds",
+             "end of the last window of the history that was sent, since 1970",
+             Seconds(one.sent_until_unix_ns), name);
+    to.Gauge("profd_export_spool_entries", "requests that wait to be sent", one.spool_entries,
+             name);
+    to.Gauge("profd_export_spool_bytes", "size of what waits to be sent", one.spool_bytes, name);
+    to.Gauge("profd_export_spool_limit_bytes", "limit for the size of what waits to be sent",
+             one.spool_limit_bytes, name);
+    to.Gauge("profd_export_failing", "1 while the last try of an export has failed",
+             one.last_error.empty() ? 0.0 : 1.0, name);
+    for (const auto& [cause, ns] : one.gaps)
+      to.Counter("profd_export_gap_seconds_total",
+                 "time of the history that the receiver will never have, by cause", Seconds(ns),
+                 {{"export", one.name}, {"cause", cause}});
+  }
+}
+
 }  // namespace
 
 std::string MetricsText(const Readings& readings) {
@@ -260,6 +285,7 @@ std::string MetricsText(const Readings& readings) {
   AddBudget(readings, families);
   if (readings.backend.memory) AddMemory(*readings.backend.memory, families);
   if (readings.history) AddHistory(*readings.history, families);
+  AddExports(readings.backend.exports, families);
   return families.Text();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "bpf/shared/limits.h"
+#include "bpf/shared/steps.h"
 #include "daemon/budget/cpu/period_controller.h"
 
 namespace profd::server {
@@ -152,6 +153,27 @@ double SessionBudget(const v1::CollectRequest& request, std::uint32_t hz, std::u
   return kBudgetCpus * budget::BudgetUnits(cpus) * std::sqrt(rate);
 }
 
+// Without a request PyTorch's own are watched in so many processes, or threads.
+constexpr std::size_t kFewTargets = 16;
+
+Result<std::vector<session::StepSpec>> ToSteps(const Texts& texts, const session::Target& target) {
+  std::vector<session::StepSpec> steps;
+  if (texts.empty()) {
+    if (!target.ids.empty() && target.ids.size() <= kFewTargets) steps.emplace_back();
+    return steps;
+  }
+  if (texts.size() == 1 && texts[0] == "none") return steps;
+  if (texts.size() > PROFD_MAX_STEP_SOURCES)
+    return Invalid("more than " + std::to_string(PROFD_MAX_STEP_SOURCES) +
+                   " sources of steps are named");
+  for (const std::string& text : texts) {
+    auto spec = session::ParseStepSpec(text);
+    if (!spec) return spec.error();
+    steps.push_back(*std::move(spec));
+  }
+  return steps;
+}
+
 Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimits& limits) {
   CollectPlan plan;
   auto target = ToTarget(request.target());
@@ -196,6 +218,10 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
     plan.spec.first_budget_cpus = std::max(kFirstBudgetCpus, plan.spec.budget_cpus);
   plan.spec.observed = request.no_hooks();
   plan.spec.wakers = !request.no_wakers();
+  plan.spec.switches = request.switches();
+  auto steps = ToSteps(request.steps(), plan.spec.target);
+  if (!steps) return steps.error();
+  plan.spec.steps = *std::move(steps);
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();

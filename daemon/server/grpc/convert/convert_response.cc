@@ -281,6 +281,49 @@ void FillLabels(const aggregate::Profile& profile, const SampleRefs& samples, v1
   }
 }
 
+void FillSteps(const aggregate::StepEvents& steps, v1::Profile& proto) {
+  for (const aggregate::StepSource& source : steps.sources) {
+    auto& added = *proto.add_step_sources();
+    added.set_text(ValidUtf8(source.text));
+    added.set_refused(ValidUtf8(source.refused));
+    added.set_names(source.names);
+    added.set_ends(source.ends);
+  }
+  if (steps.events.empty()) return;
+  for (const std::string& name : steps.names) proto.add_step_names(ValidUtf8(name));
+  v1::StepEvents& events = *proto.mutable_step_events();
+  for (const aggregate::StepEvent& event : steps.events) {
+    events.add_time_ns(event.time_ns);
+    events.add_thread(event.thread);
+    events.add_source(event.source);
+    events.add_name(event.name);
+    events.add_end(event.end);
+  }
+}
+
+void FillSwitches(const aggregate::ThreadSwitches& from, v1::Profile& proto) {
+  if (!from.recorded) return;
+  v1::Switches& switches = *proto.mutable_switches();
+  for (const aggregate::ThreadSwitch& one : from.switches) {
+    switches.add_thread(one.thread);
+    switches.add_out_ns(one.out_ns);
+    switches.add_ready_ns(one.ready_ns);
+    switches.add_in_ns(one.in_ns);
+    switches.add_reason(static_cast<v1::LeaveReason>(one.reason));
+    switches.add_cpu(one.cpu);
+    switches.add_woken_ns(one.woken_ns);
+    switches.add_waker_pid(one.waker_pid);
+    switches.add_waker_tid(one.waker_tid);
+    switches.add_by_interrupt(one.by_interrupt);
+  }
+  for (const std::uint32_t thread : from.incomplete) switches.add_incomplete(thread);
+}
+
+void FillCpus(const SampleRefs& samples, v1::Samples& proto) {
+  if (std::ranges::none_of(samples, [](const auto* sample) { return sample->cpu != 0; })) return;
+  for (const auto* sample : samples) proto.add_cpu(sample->cpu);
+}
+
 // The last node and the last frame.
 void AddStolenNode(v1::Profile& proto) {
   auto& frame = *proto.add_frames();
@@ -322,6 +365,24 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
   proto.set_gil(static_cast<v1::Gil>(thread.gil));
   proto.set_merge_failed(thread.merge_failed);
   if (thread.owner) proto.set_owner(*thread.owner + 1);
+}
+
+void Fill(const fleet::ExportStatus& from, v1::ExportStatus& proto) {
+  proto.set_name(ValidUtf8(from.name));
+  proto.set_to(ValidUtf8(from.to));
+  proto.set_sent(from.sent);
+  proto.set_sent_bytes(from.sent_bytes);
+  proto.set_sent_until_unix_ns(from.sent_until_unix_ns);
+  proto.set_retries(from.retries);
+  proto.set_spool_profiles(from.spool_entries);
+  proto.set_spool_bytes(from.spool_bytes);
+  proto.set_spool_limit_bytes(from.spool_limit_bytes);
+  for (const auto& [cause, ns] : from.gaps) {
+    v1::NamedCount& gap = *proto.add_gaps_ns();
+    gap.set_name(ValidUtf8(cause));
+    gap.set_count(ns);
+  }
+  proto.set_last_error(ValidUtf8(from.last_error));
 }
 
 }  // namespace
@@ -374,6 +435,9 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   FillRules(samples, deciding, *proto.mutable_samples());
   FillPaths(profile, samples, proto);
   FillLabels(profile, samples, proto);
+  FillSteps(profile.steps, proto);
+  FillSwitches(profile.switches, proto);
+  FillCpus(samples, *proto.mutable_samples());
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());
@@ -470,6 +534,7 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   }
   proto.set_replay_file(ValidUtf8(backend.replay_file));
   proto.set_recording_file(ValidUtf8(backend.recording_file));
+  for (const fleet::ExportStatus& one : backend.exports) Fill(one, *proto.add_exports());
   for (const std::string& one : backend.degraded) proto.add_degraded(ValidUtf8(one));
   for (const std::string& one : backend.unreadable) proto.add_unreadable(ValidUtf8(one));
   return proto;

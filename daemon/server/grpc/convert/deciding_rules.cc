@@ -18,33 +18,16 @@ static_assert(static_cast<int>(rules::FrameClass::kWork) == v1::CLASS_WORK);
 
 DecidingRules::DecidingRules(const aggregate::Profile& profile, const rules::RuleSet* rules,
                              v1::Profile& proto)
-    : rules_(rules), proto_(proto) {
-  if (rules == nullptr) return;
-  numbers_.resize(rules->rules().size());
-  std::vector<rules::FrameRules> of_frame;
-  of_frame.reserve(profile.frames.size());
-  for (const symbolize::Frame& frame : profile.frames) of_frame.push_back(rules->Find(frame));
-  // What decides where the stack goes on in user space. A parent stands before its children.
-  std::vector<Found> as_caller(profile.nodes.size());
-  of_node_.resize(profile.nodes.size());
-  for (std::uint32_t i = 1; i < profile.nodes.size(); ++i) {
-    const aggregate::StackNode& node = profile.nodes[i];
-    const rules::FrameRules& found = of_frame[node.frame];
-    const bool kernel = profile.frames[node.frame].kind == symbolize::FrameKind::kKernel;
-    if (found.as_leaf)
-      of_node_[i] = {*found.as_leaf, i};
-    else
-      of_node_[i] = kernel ? of_node_[node.parent] : as_caller[node.parent];
-    as_caller[i] = found.as_caller ? Found{*found.as_caller, i} : as_caller[node.parent];
-  }
-}
+    : stacks_(profile, rules),
+      rules_(rules),
+      proto_(proto),
+      numbers_(rules == nullptr ? 0 : rules->rules().size()) {}
 
 DecidingRules::Decision DecidingRules::Of(const aggregate::ProfileSample& sample) {
   // [stolen] has a node that only the message has.
-  if (sample.state != process::State::kOnCpu || sample.node >= of_node_.size()) return {};
-  const Found& found = of_node_[sample.node];
-  if (found.rule == kNone) return {};
-  return {Add(found.rule), found.node};
+  const auto found = stacks_.Of(sample);
+  if (!found) return {};
+  return {Add(found->rule), found->node};
 }
 
 std::uint32_t DecidingRules::Add(std::uint32_t rule) {

@@ -1,9 +1,10 @@
-// DecidingRules: the rule that decides whether a stack on a CPU works or spins.
+// DecidingRules: the rules that decide whether stacks on a CPU work or spin, in the message.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "daemon/aggregate/classes/stack_rules.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/rules/rule_set.h"
 #include "profd/v1/profile.pb.h"
@@ -22,23 +23,14 @@ class DecidingRules {
     std::uint32_t node = 0;  // of the frame that it fits; 0 without a rule
   };
 
-  // None decides where the thread was not on a CPU.
   [[nodiscard]] Decision Of(const aggregate::ProfileSample& sample);
 
  private:
-  static constexpr std::uint32_t kNone = ~0u;
-
-  // `rule` is an index into those of the rule set, or kNone.
-  struct Found {
-    std::uint32_t rule = kNone;
-    std::uint32_t node = 0;
-  };
-
   [[nodiscard]] std::uint32_t Add(std::uint32_t rule);
 
+  const aggregate::StackRules stacks_;
   const rules::RuleSet* const rules_;
   v1::Profile& proto_;
-  std::vector<Found> of_node_;          // what decides a stack that ends there
   std::vector<std::uint32_t> numbers_;  // by rule: as Of returns it; 0: not in the message yet
 };
 
