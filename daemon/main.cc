@@ -5,8 +5,11 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <exception>
 #include <iostream>
 #include <memory>
@@ -21,6 +24,7 @@
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/config/command_line.h"
+#include "daemon/fleet/export_process.h"
 #include "daemon/rules/rule_set.h"
 
 namespace {
@@ -70,6 +74,26 @@ void UseAllDescriptors() {
   (void)setrlimit(RLIMIT_NOFILE, &descriptors);
 }
 
+// Null: the options name no target.
+profd::Result<std::unique_ptr<profd::fleet::ExportProcess>> StartExports(
+    const profd::config::Options& options, const profd::rules::RuleSetRef& rules) {
+  if (options.exports.empty() || !options.replay_file.empty())
+    return std::unique_ptr<profd::fleet::ExportProcess>();
+  const std::string directory =
+      profd::config::HistoryDirectory(options, std::getenv("STATE_DIRECTORY"));
+  if (directory.empty())
+    return Error{ErrorCode::kInvalidArgument, "there are exports, but no history that they send",
+                 "set history.directory"};
+  // A window is written when it is over, and compacted when the one after its minute is written.
+  const auto grace =
+      2 * (std::max(options.history_window, options.history_compact) + options.history_window);
+  return profd::fleet::ExportProcess::Start(
+      {.exports = options.exports,
+       .rules = rules,
+       .history = directory + "/history.db",
+       .grace_ns = static_cast<std::uint64_t>(grace.count())});
+}
+
 int Run(int argc, char** argv) {
   const auto read_again = [=] {
     return profd::config::ParseCommandLine(argc, argv, profd::config::SystemEnvironment());
@@ -81,9 +105,11 @@ int Run(int argc, char** argv) {
     return 0;
   }
   const auto& options = line->options;
-  // First of all: readers are forked from this process as it is now.
+  // First of all: readers and exports are forked from this process as it is now.
   const auto zygote = profd::app::StartZygote();
   if (!zygote) return Fail(zygote.error());
+  const auto exports = StartExports(options, line->rules);
+  if (!exports) return Fail(exports.error());
   UseAllDescriptors();
   const auto signals = profd::app::BlockedSignals();
   std::signal(SIGPIPE, SIG_IGN);
@@ -96,7 +122,7 @@ int Run(int argc, char** argv) {
   profd::app::Ending ending({});
   const profd::SystemClock clock;
   profd::rules::CurrentRules rules(line->rules);
-  auto daemon = profd::app::Daemon::Start(options, rules, **zygote, clock, logger);
+  auto daemon = profd::app::Daemon::Start(options, rules, **zygote, exports->get(), clock, logger);
   if (!daemon) return Fail(daemon.error());
   if (options.private_use) std::cout << "ready\n" << std::flush;
   profd::app::RunLoop({**daemon, rules, manager, clock, logger, *sink, read_again}, options)

@@ -10,12 +10,14 @@ namespace profd::app {
 
 Result<std::unique_ptr<Daemon>> Daemon::Start(const config::Options& options,
                                               const rules::CurrentRules& rules,
-                                              reader::Zygote& zygote, const SystemClock& clock,
-                                              spdlog::logger& logger) {
+                                              reader::Zygote& zygote,
+                                              const fleet::ExportProcess* exports,
+                                              const SystemClock& clock, spdlog::logger& logger) {
   auto sockets = server::TakeInheritedSockets();
   if (!sockets) return sockets.error();
   return options.replay_file.empty()
-             ? LiveDaemon::Start(options, *std::move(sockets), rules, zygote, clock, logger)
+             ? LiveDaemon::Start(options, *std::move(sockets), rules, zygote, exports, clock,
+                                 logger)
              : ReplayDaemon::Start(options, *std::move(sockets), rules, clock, logger);
 }
 

@@ -10,6 +10,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
+#include "daemon/fleet/export_process.h"
 #include "daemon/reader/zygote.h"
 #include "daemon/rules/rule_set.h"
 
@@ -19,12 +20,11 @@ namespace profd::app {
 class Daemon {
  public:
   virtual ~Daemon() = default;
-  // Serves when it returns. Rules, zygote, clock and logger must outlive the daemon.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
-                                                             const rules::CurrentRules& rules,
-                                                             reader::Zygote& zygote,
-                                                             const SystemClock& clock,
-                                                             spdlog::logger& logger);
+  // Serves when it returns. Rules, zygote, exports, clock and logger must outlive the daemon.
+  // `exports` null: there are none.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(
+      const config::Options& options, const rules::CurrentRules& rules, reader::Zygote& zygote,
+      const fleet::ExportProcess* exports, const SystemClock& clock, spdlog::logger& logger);
   [[nodiscard]] virtual const Health& health() const = 0;
   // Updates what gRPC health checks report. The run loop calls it regularly.
   virtual void ReportHealth(bool works) const = 0;

@@ -15,6 +15,7 @@
 #include "daemon/app/stop_times.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/base/proc_stat.h"
+#include "daemon/elf/probes/step_places.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/source/perf/cpu_list.h"
 #include "daemon/source/perf/on_cpu_events.h"
@@ -114,6 +115,13 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
               }};
 }
 
+source::StepProbes::Tools StepsFor(LiveReaders& readers) {
+  auto places = std::make_shared<elf::StepPlaces>(readers.step_places());
+  return {.make_attacher = [&readers] { return readers.MakeStepAttacher(); },
+          .find = [places](const source::ExecutableFile& file,
+                           const session::StepSpec& spec) { return places->Find(file, spec); }};
+}
+
 // 0: the kernel does not say.
 std::uint32_t OnlineCpuCount() {
   const auto cpus = source::OnlineCpus();
@@ -122,11 +130,10 @@ std::uint32_t OnlineCpuCount() {
 
 }  // namespace
 
-Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options,
-                                                  server::InheritedSockets sockets,
-                                                  const rules::CurrentRules& rules,
-                                                  reader::Zygote& zygote, const SystemClock& clock,
-                                                  spdlog::logger& logger) {
+Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
+    const config::Options& options, server::InheritedSockets sockets,
+    const rules::CurrentRules& rules, reader::Zygote& zygote, const fleet::ExportProcess* exports,
+    const SystemClock& clock, spdlog::logger& logger) {
   auto readers = std::make_unique<LiveReaders>(zygote);
   auto shares = std::make_unique<LiveShares>(clock);
   auto source =
@@ -156,6 +163,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
   (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
   auto labels = std::make_unique<LiveLabels>(**source, readers->labels(), clock);
   (*source)->UseTables(TablesFor(*tables, python->service(), labels->service()));
+  (*source)->UseSteps(StepsFor(*readers));
 
   auto daemon = std::make_unique<LiveDaemon>(
       Parts{.memory = std::move(memory),
@@ -173,7 +181,8 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(const config::Options& options
                        .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns),
                        .cpus = OnlineCpuCount(),
                        .no_hardware_counters = !source::HasHardwareCounters()},
-            .store = *std::move(store)},
+            .store = *std::move(store),
+            .exports = exports},
       options, rules, clock, logger);
   PROFD_TRY(daemon->front_end_.Serve(AccessOf(options, std::move(sockets))));
   return std::unique_ptr<Daemon>(std::move(daemon));
@@ -244,9 +253,10 @@ FrontEnd::Parts LiveDaemon::FrontEndParts(const rules::CurrentRules& rules,
 
 void LiveDaemon::WatchHealth() {
   health_.Watch(pipeline_.heartbeats());
-  health_.Watch({&parts_.source->heartbeat(), &parts_.tables->heartbeat(),
-                 &parts_.python->service().heartbeat(), &parts_.labels->service().heartbeat(),
-                 &cpu_budget_.heartbeat(), &memory_budget_.heartbeat()});
+  health_.Watch({&parts_.source->heartbeat(), &parts_.source->steps_heartbeat(),
+                 &parts_.tables->heartbeat(), &parts_.python->service().heartbeat(),
+                 &parts_.labels->service().heartbeat(), &cpu_budget_.heartbeat(),
+                 &memory_budget_.heartbeat()});
   if (history_) health_.Watch(history_->heartbeats());
   if (parts_.writer) health_.Watch(parts_.writer->heartbeat());
   if (const Heartbeat* downloads = symbols_.downloads()) health_.Watch(*downloads);
@@ -311,6 +321,11 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   HealthReport health = health_.Check();
   status.degraded = std::move(health.failed);
   std::ranges::move(health.degraded, std::back_inserter(status.degraded));
+  if (parts_.exports != nullptr) {
+    status.exports = parts_.exports->Status();
+    if (auto trouble = parts_.exports->Trouble(); !trouble.empty())
+      status.degraded.push_back(std::move(trouble));
+  }
   status.unreadable = parts_.readers->Troubles();
   std::ranges::copy(status.source.beyond_share, std::back_inserter(status.unreadable));
   return status;

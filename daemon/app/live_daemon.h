@@ -42,13 +42,12 @@ namespace profd::app {
 // Status() may be called from any thread. Owner: main(), through Daemon.
 class LiveDaemon : public Daemon, public pipeline::StatusSource {
  public:
-  // Serves when it returns. `rules`, `zygote`, `clock` and `logger` must outlive the daemon.
-  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(const config::Options& options,
-                                                             server::InheritedSockets sockets,
-                                                             const rules::CurrentRules& rules,
-                                                             reader::Zygote& zygote,
-                                                             const SystemClock& clock,
-                                                             spdlog::logger& logger);
+  // Serves when it returns. `rules`, `zygote`, `exports`, `clock` and `logger` must outlive the
+  // daemon. `exports` null: there are none.
+  [[nodiscard]] static Result<std::unique_ptr<Daemon>> Start(
+      const config::Options& options, server::InheritedSockets sockets,
+      const rules::CurrentRules& rules, reader::Zygote& zygote, const fleet::ExportProcess* exports,
+      const SystemClock& clock, spdlog::logger& logger);
 
   // What can fail, made by Start.
   struct Parts {
@@ -63,6 +62,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made
     aggregate::ProfileOrigin origin;
     std::unique_ptr<store::ProfileStore> store;  // null: no history is kept; goes to the recorder
+    const fleet::ExportProcess* exports = nullptr;
   };
   LiveDaemon(Parts parts, const config::Options& options, const rules::CurrentRules& rules,
              const SystemClock& clock, spdlog::logger& logger);

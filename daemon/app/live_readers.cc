@@ -2,6 +2,7 @@
 
 #include <functional>
 
+#include "daemon/elf/probes/probe_remote.h"
 #include "daemon/elf/sources/object_remote.h"
 #include "daemon/labels/label_remote.h"
 #include "daemon/python/feed/python_remote.h"
@@ -10,6 +11,7 @@
 #include "daemon/source/observe/observers.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/sessions/blocked_stacks.h"
+#include "daemon/source/steps/step_attacher.h"
 #include "daemon/symbolize/live/jit_remote.h"
 #include "daemon/unwind/cfi/code_functions.h"
 #include "daemon/unwind/service/cfi_remote.h"
@@ -26,6 +28,8 @@ enum Role : std::uint32_t {
   kPython,
   kObservers,
   kLabels,
+  kStepPlaces,
+  kStepAttachers,
   kRoles
 };
 
@@ -37,6 +41,9 @@ constexpr reader::Limits kObjectLimits{.address_space_bytes = kFileLimits.addres
 constexpr reader::Limits kTextLimits{.address_space_bytes = 1u << 30, .cpu_seconds = 3'600};
 // For all time: it is not replaced while it works.
 constexpr reader::Limits kObserverLimits{.address_space_bytes = 1u << 30, .runs_programs = true};
+// For all time, too: what it has attached ends with it.
+constexpr reader::Limits kAttacherLimits{.address_space_bytes = 1u << 30,
+                                         .attaches_programs = true};
 constexpr reader::Limits kListLimits{.address_space_bytes = 4ull << 30, .cpu_seconds = 3'600};
 
 }  // namespace
@@ -61,6 +68,10 @@ Result<std::unique_ptr<reader::Zygote>> StartZygote() {
                        [] { return std::make_unique<source::ObserverParser>(); }};
   roles[kLabels] = {"profd-labels", kListLimits,
                     [] { return std::make_unique<labels::LabelParser>(); }};
+  roles[kStepPlaces] = {"profd-places", kFileLimits,
+                        [] { return std::make_unique<elf::ProbeParser>(); }};
+  roles[kStepAttachers] = {"profd-steps", kAttacherLimits,
+                           [] { return std::make_unique<source::StepAttacher>(); }, true};
   return reader::Zygote::Start(std::move(roles));
 }
 
@@ -100,7 +111,17 @@ LiveReaders::LiveReaders(reader::Zygote& zygote)
                   .processes = 4,
                   .deadline = source::Observers::kDeadline,
                   .pauses = false}),
-      labels_(zygote, kLabels, {.holds = "readers of labels", .processes = 2}) {}
+      labels_(zygote, kLabels, {.holds = "readers of labels", .processes = 2}),
+      // The symbols of PyTorch take a second.
+      step_places_(zygote, kStepPlaces,
+                   {.holds = "readers of step places",
+                    .processes = 2,
+                    .deadline = reader::ReaderPool::Milliseconds(20'000),
+                    .idle = reader::ReaderPool::Milliseconds(5'000)}) {}
+
+Result<reader::ReaderProcess> LiveReaders::MakeStepAttacher() {
+  return zygote_.Make(kStepAttachers);
+}
 
 std::vector<const Heartbeat*> LiveReaders::heartbeats() const {
   std::vector<const Heartbeat*> threads;
@@ -119,7 +140,8 @@ void LiveReaders::Check(HealthReport& report) const {
 
 void LiveReaders::EndAt(std::chrono::steady_clock::time_point names,
                         std::chrono::steady_clock::time_point stacks) {
-  for (auto* pool : {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_, &labels_})
+  for (auto* pool :
+       {&unwind_rules_, &processes_, &objects_, &jit_code_, &python_, &labels_, &step_places_})
     pool->EndAt(names);
   snapshots_.EndAt(stacks);
   observers_.EndAt(stacks);
@@ -132,8 +154,9 @@ std::uint64_t LiveReaders::bytes() const {
 }
 
 std::vector<budget::MemoryAccount*> LiveReaders::MemoryAccounts() {
-  return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(), &objects_.memory(),
-          &jit_code_.memory(),     &python_.memory(),    &observers_.memory(), &labels_.memory()};
+  return {&unwind_rules_.memory(), &snapshots_.memory(), &processes_.memory(),
+          &objects_.memory(),      &jit_code_.memory(),  &python_.memory(),
+          &observers_.memory(),    &labels_.memory(),    &step_places_.memory()};
 }
 
 std::vector<std::string> LiveReaders::Troubles() const {

@@ -38,6 +38,10 @@ class LiveReaders {
   [[nodiscard]] reader::Readers& jit_code() { return jit_code_; }
   // For source::Observers.
   [[nodiscard]] reader::Readers& observers() { return observers_; }
+  // For elf::StepPlaces.
+  [[nodiscard]] reader::Readers& step_places() { return step_places_; }
+  // For source::StepProbes: one for each session.
+  [[nodiscard]] Result<reader::ReaderProcess> MakeStepAttacher();
   // For python::PythonClient.
   [[nodiscard]] reader::Readers& python() { return python_; }
 
@@ -60,8 +64,8 @@ class LiveReaders {
 
  private:
   [[nodiscard]] std::vector<const reader::ReaderPool*> pools() const {
-    return {&unwind_rules_, &snapshots_, &processes_, &objects_,
-            &jit_code_,     &python_,    &observers_, &labels_};
+    return {&unwind_rules_, &snapshots_, &processes_, &objects_,    &jit_code_,
+            &python_,       &observers_, &labels_,    &step_places_};
   }
 
   reader::Zygote& zygote_;
@@ -73,6 +77,7 @@ class LiveReaders {
   reader::ReaderPool python_;
   reader::ReaderPool observers_;
   reader::ReaderPool labels_;
+  reader::ReaderPool step_places_;
 };
 
 }  // namespace profd::app

@@ -100,9 +100,12 @@ void RunLoop::Reload() {
   }
   const auto changes = config::Differences(options_, read->options);
   for (const auto& change : changes) Take(change);
+  const bool same_exports = options_.exports == read->options.exports;
+  if (!same_exports)
+    parts_.logger.warn("the [[export]] tables have changed: from the next start on");
   const bool same_rules = read->rules->rules() == parts_.rules.Get()->rules();
   if (!same_rules) Take(read->rules);
-  if (changes.empty() && same_rules)
+  if (changes.empty() && same_rules && same_exports)
     parts_.logger.info("configuration read again: nothing changed");
   parts_.manager.Ready(Serving(options_));
 }

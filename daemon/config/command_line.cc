@@ -103,19 +103,19 @@ std::vector<Assignment> FromEnvironment(const Environment& environment) {
   return values;
 }
 
-Result<std::vector<Assignment>> FromFile(Flags& flags, const Environment& environment) {
+Result<ConfigFile> FromFile(Flags& flags, const Environment& environment) {
   bool named = !flags.config_file.empty();
   if (!named) {
     const char* variable = environment.environment("PROFD_CONFIG");
     named = variable != nullptr && *variable != '\0';
     if (named) flags.config_file = variable;
   }
-  if (!named && flags.options.private_use) return std::vector<Assignment>();
+  if (!named && flags.options.private_use) return ConfigFile();
   if (!named) flags.config_file = environment.default_config;
-  auto values = ReadConfigFile(flags.config_file);
-  if (values || named || values.error().code != ErrorCode::kNotFound) return values;
+  auto file = ReadConfigFile(flags.config_file);
+  if (file || named || file.error().code != ErrorCode::kNotFound) return file;
   flags.config_file.clear();
-  return std::vector<Assignment>();
+  return ConfigFile();
 }
 
 // Later values win. A wrong value that loses is still an error.
@@ -160,12 +160,13 @@ Result<CommandLine> ParseCommandLine(int argc, const char* const* argv,
   auto file = FromFile(flags, environment);
   if (!file) return file.error();
   line.config_file = flags.config_file;
+  line.options.exports = std::move(file->exports);
 
   std::vector<Assignment> values;
   for (const auto& setting : Settings())
     values.push_back({&setting, std::string(setting.fallback), "default"});
   if (flags.options.private_use) values.push_back({FindSetting("log_level"), "warn", "--private"});
-  for (auto& layer : {*std::move(file), FromEnvironment(environment), flags.values})
+  for (auto& layer : {std::move(file->values), FromEnvironment(environment), flags.values})
     values.insert(values.end(), layer.begin(), layer.end());
   PROFD_TRY(Apply(values, line.options));
   PROFD_TRY(CheckTogether(line.options));

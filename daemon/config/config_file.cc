@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/toml/toml_file.h"
+#include "daemon/config/exports.h"
 #include "daemon/config/settings.h"
 
 namespace profd::config {
@@ -20,14 +21,18 @@ class Reading {
   void Take(const toml::table& table, const std::string& prefix) {
     for (const auto& [name, node] : table) {
       const std::string key = prefix + std::string(name.str());
+      if (key == "export") {
+        file_.exports = ReadExports(node, problems_);
+        continue;
+      }
       if (const auto* inner = node.as_table(); inner != nullptr && !FindSetting(key))
         Take(*inner, key + ".");
       else
         TakeValue(key, node);
     }
   }
-  Result<std::vector<Assignment>> Finish() && {
-    if (problems_.empty()) return std::move(values_);
+  Result<ConfigFile> Finish() && {
+    if (problems_.empty()) return std::move(file_);
     return problems_.ToError(kKind);
   }
 
@@ -49,7 +54,7 @@ class Reading {
     if (const auto good = SetValue(*setting, text, scratch); !good)
       problems_.Add(node, key + " " + good.error().message);
     else
-      values_.push_back({setting, std::move(text), problems_.PlaceOf(node)});
+      file_.values.push_back({setting, std::move(text), problems_.PlaceOf(node)});
   }
 
   static bool KindFits(const Setting& setting, const toml::node& node) {
@@ -78,7 +83,7 @@ class Reading {
   }
 
   TomlProblems problems_;
-  std::vector<Assignment> values_;
+  ConfigFile file_;
 };
 
 std::string_view TableOf(const Setting& setting) {
@@ -88,7 +93,7 @@ std::string_view TableOf(const Setting& setting) {
 
 }  // namespace
 
-Result<std::vector<Assignment>> ParseConfig(std::string_view text, const std::string& path) {
+Result<ConfigFile> ParseConfig(std::string_view text, const std::string& path) {
   const auto table = ParseToml(text, path, kKind);
   if (!table) return table.error();
   Reading reading(path);
@@ -96,7 +101,7 @@ Result<std::vector<Assignment>> ParseConfig(std::string_view text, const std::st
   return std::move(reading).Finish();
 }
 
-Result<std::vector<Assignment>> ReadConfigFile(const std::string& path) {
+Result<ConfigFile> ReadConfigFile(const std::string& path) {
   const auto text = ReadTomlText(path, kKind);
   if (!text) return text.error();
   return ParseConfig(*text, path);
@@ -143,6 +148,7 @@ std::string EffectiveConfig(const std::vector<Assignment>& values, const Options
               TomlValue(*setting, ValueText(*setting, options)) + "  # " + place + "\n";
     }
   }
+  for (const fleet::ExportSettings& one : options.exports) text += ExportToml(one);
   return text;
 }
 

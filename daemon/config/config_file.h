@@ -7,6 +7,7 @@
 
 #include "daemon/base/result.h"
 #include "daemon/config/settings.h"
+#include "daemon/fleet/profile/settings.h"
 
 namespace profd::config {
 
@@ -19,12 +20,17 @@ struct Assignment {
   std::string place;  // "/etc/profd/profd.toml:7", "--log-level", "PROFD_LOG_LEVEL"
 };
 
+// What a file says.
+struct ConfigFile {
+  std::vector<Assignment> values;
+  std::vector<fleet::ExportSettings> exports;  // its [[export]] tables
+};
+
 // Every value of the file is of the right kind and in range. kInvalidArgument: one line for each
 // problem, with its place and what is expected there.
-[[nodiscard]] Result<std::vector<Assignment>> ParseConfig(std::string_view text,
-                                                          const std::string& path);
+[[nodiscard]] Result<ConfigFile> ParseConfig(std::string_view text, const std::string& path);
 // kNotFound: there is no such file.
-[[nodiscard]] Result<std::vector<Assignment>> ReadConfigFile(const std::string& path);
+[[nodiscard]] Result<ConfigFile> ReadConfigFile(const std::string& path);
 
 // The settings of one TOML table; `name` is "" for keys outside of any table. The order is that of
 // a file: those keys come first, because TOML cannot return to them after a table.

@@ -6,8 +6,10 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "bpf/shared/control.h"
+#include "daemon/fleet/profile/settings.h"
 
 namespace profd::config {
 
@@ -41,6 +43,9 @@ struct Options {
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
   std::chrono::nanoseconds history_compact = std::chrono::minutes(1);
+
+  // Of the file only: [[export]].
+  std::vector<fleet::ExportSettings> exports;
 
   // Flags only: these hold for one run.
   std::string record_file;   // "": no recording

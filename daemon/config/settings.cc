@@ -362,6 +362,10 @@ Result<void> CheckTogether(const Options& options) {
                  "history.wakers is on and history.mode is snapshot, which does not see who ends a "
                  "wait",
                  "set history.mode to hooks, or leave history.wakers out"};
+  if (!options.exports.empty() && options.history_directory == "off")
+    return Error{ErrorCode::kInvalidArgument,
+                 "there are exports, and history.directory is off: exports send the history",
+                 "set history.directory, or remove the [[export]] tables"};
   if (options.tls_listen.empty()) return {};
   for (const auto& [text, key] : {std::pair{&options.tls_certificate, "tls.certificate"},
                                   {&options.tls_key, "tls.key"},

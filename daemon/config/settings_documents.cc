@@ -12,8 +12,10 @@
 #include <iostream>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/config/config_file.h"
+#include "daemon/config/exports.h"
 #include "daemon/config/settings.h"
 
 namespace profd::config {
@@ -46,6 +48,22 @@ void WriteToml(std::ostream& out) {
       out << "\n# " << Sentence(setting->help) << " " << Sentence(Expected(*setting)) << "\n#"
           << KeyInTable(*setting) << " = " << TomlValue(*setting, setting->fallback) << "\n";
   }
+  out << "\n# Windows of the history for a receiver; one [[export]] for each.\n# [[export]]\n";
+  for (const ExportKey& key : ExportKeys())
+    if (key.value != std::string_view("[]"))
+      out << "# " << key.name << " = " << key.value << "  # " << Sentence(key.help) << "\n";
+  out << "# [[export.relabel]]  # Rules, as those of Prometheus.\n";
+  for (const ExportKey& key : RelabelKeys())
+    out << "# " << key.name << " = " << key.value << "  # " << Sentence(key.help) << "\n";
+}
+
+void WriteKeys(std::ostream& out, const char* table, const std::vector<ExportKey>& keys) {
+  out << ".SS " << table << "\n";
+  for (const ExportKey& key : keys) {
+    out << ".TP\n.B " << key.name;
+    if (key.value != std::string_view("[]")) out << " = " << Roff(key.value);
+    out << "\n" << Roff(Sentence(key.help)) << "\n";
+  }
 }
 
 void WriteKeys(std::ostream& out) {
@@ -61,6 +79,8 @@ void WriteKeys(std::ostream& out) {
           << EnvironmentName(*setting) << " .\n";
     }
   }
+  WriteKeys(out, "[[export]]", ExportKeys());
+  WriteKeys(out, "[[export.relabel]]", RelabelKeys());
 }
 
 void WriteFlags(std::ostream& out) {

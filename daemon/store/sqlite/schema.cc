@@ -1,5 +1,6 @@
 #include "daemon/store/sqlite/schema.h"
 
+#include <random>
 #include <string>
 
 namespace profd::store {
@@ -108,6 +109,7 @@ CREATE TABLE path_payload(window INTEGER PRIMARY KEY, data BLOB NOT NULL);
 constexpr char kGetState[] = "SELECT value FROM state WHERE name = ?";
 constexpr char kSetState[] = "INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)";
 
+constexpr char kFile[] = "file";                     // of `state`
 constexpr std::int64_t kApplicationId = 0x70726664;  // "prfd"
 
 struct Migration {
@@ -197,6 +199,17 @@ Result<void> WriteState(Database& database, std::string_view name, std::int64_t 
   const auto statement = database.Get(kSetState);
   if (!statement) return statement.error();
   return (*statement)->With(name, value).Run();
+}
+
+Result<std::int64_t> FileIdentity(Database& database) { return ReadState(database, kFile); }
+
+Result<void> IdentifyFile(Database& database) {
+  const auto known = FileIdentity(database);
+  if (!known) return known.error();
+  if (*known != 0) return {};
+  std::random_device random;
+  return WriteState(database, kFile,
+                    std::uniform_int_distribution<std::int64_t>(1, INT64_MAX)(random));
 }
 
 }  // namespace profd::store

@@ -26,4 +26,9 @@ constexpr std::int64_t kSchemaVersion = 6;
 [[nodiscard]] Result<void> WriteState(Database& database, std::string_view name,
                                       std::int64_t value);
 
+// The number that no other file has, kept in `state` as "file"; 0: it has none yet.
+[[nodiscard]] Result<std::int64_t> FileIdentity(Database& database);
+// Gives the file a random one if it has none.
+[[nodiscard]] Result<void> IdentifyFile(Database& database);
+
 }  // namespace profd::store

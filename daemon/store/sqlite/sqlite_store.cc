@@ -145,6 +145,7 @@ Result<void> SqliteStore::OpenUndamaged() {
     // SQLite would find only when it reads that page.
     if (*open != 0) PROFD_TRY(CheckIntegrity(*database_));
     PROFD_TRY(WriteState(*database_, "open", 1));
+    PROFD_TRY(IdentifyFile(*database_));
     PROFD_TRY(writer_->Load());
     return transaction->Commit();
   }();

@@ -21,6 +21,7 @@ using aggregate::Profile;
 constexpr char kWindowsInRange[] =
     PROFD_WINDOW "WHERE w.start_unix_ns < ? AND w.end_unix_ns > ? ORDER BY w.id";
 constexpr char kWindowsToCompact[] = PROFD_WINDOW "WHERE w.folded = 0 ORDER BY w.id";
+constexpr char kCompactedAfter[] = PROFD_WINDOW "WHERE w.folded = 1 AND w.id > ? ORDER BY w.id";
 constexpr char kWindowById[] = PROFD_WINDOW "WHERE w.id = ?";
 #undef PROFD_WINDOW
 constexpr char kPayload[] = "SELECT data FROM payload WHERE window = ?";
@@ -102,6 +103,12 @@ Result<std::vector<WindowRow>> StoreReader::WindowsToCompact() {
   const auto statement = database_.Get(kWindowsToCompact);
   if (!statement) return statement.error();
   return ReadRows((*statement)->With());
+}
+
+Result<std::vector<WindowRow>> StoreReader::CompactedAfter(std::int64_t id) {
+  const auto statement = database_.Get(kCompactedAfter);
+  if (!statement) return statement.error();
+  return ReadRows((*statement)->With(id));
 }
 
 Result<WindowRow> StoreReader::Window(std::int64_t id) {

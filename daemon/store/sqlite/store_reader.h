@@ -39,6 +39,8 @@ class StoreReader {
 
   [[nodiscard]] Result<std::vector<WindowRow>> Windows(const TimeRange& range);
   [[nodiscard]] Result<std::vector<WindowRow>> WindowsToCompact();
+  // Those that no compaction changes any more and whose number is larger, in their order.
+  [[nodiscard]] Result<std::vector<WindowRow>> CompactedAfter(std::int64_t id);
   // kNotFound: no window has this number.
   [[nodiscard]] Result<WindowRow> Window(std::int64_t id);
 

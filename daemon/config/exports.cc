@@ -1,0 +1,358 @@
+#include "daemon/config/exports.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "daemon/base/duration.h"
+#include "daemon/config/settings.h"
+
+namespace profd::config {
+namespace {
+
+using fleet::ExportSettings;
+using fleet::RelabelRule;
+
+constexpr std::size_t kMaxExports = 16;
+constexpr std::size_t kMaxNameBytes = 32;
+constexpr std::uint64_t kLeastSpoolBytes = 1u << 20;
+constexpr std::uint64_t kLeastRequestBytes = 64u << 10;
+constexpr std::uint64_t kMostRequestBytes = 64u << 20;
+constexpr std::uint64_t kHttpRequestBytes = 20u << 20;
+
+bool IsName(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '_';
+  });
+}
+
+// HOST:PORT, also with an IPv6 address in brackets.
+bool IsHostAndPort(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos || colon == 0) return false;
+  const std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  std::uint32_t number = 0;
+  for (const char c : port) {
+    if (c < '0' || c > '9' || number > 65'535) return false;
+    number = number * 10 + static_cast<std::uint32_t>(c - '0');
+  }
+  const bool plain = std::ranges::none_of(
+      host, [](char c) { return c <= ' ' || c == '/' || c == '@' || c == '?' || c == '#'; });
+  const bool brackets = host.starts_with('[') && host.ends_with(']');
+  return number >= 1 && number <= 65'535 && plain &&
+         (brackets || host.find(':') == std::string_view::npos);
+}
+
+// "http://HOST:PORT", and a path where it is not that of OTLP.
+bool TakeUrl(std::string_view url, ExportSettings& settings) {
+  settings.kind = fleet::TargetKind::kOtlpHttp;
+  settings.request_bytes = kHttpRequestBytes;
+  settings.tls = url.starts_with("https://");
+  if (!settings.tls && !url.starts_with("http://")) return false;
+  const std::size_t host = url.find("://") + 3;
+  const std::size_t path = url.find('/', host);
+  const bool whole = path == std::string_view::npos;
+  settings.address = std::string(url) + (whole ? "/v1development/profiles" : "");
+  const bool plain = std::ranges::all_of(url, [](char c) { return c > ' ' && c <= '~'; });
+  return plain && IsHostAndPort(url.substr(host, whole ? path : path - host));
+}
+
+// Fills kind, address and tls. False: it is no target.
+bool TakeTarget(std::string_view to, ExportSettings& settings) {
+  const auto take = [&to](std::string_view scheme) {
+    if (!to.starts_with(scheme)) return false;
+    to.remove_prefix(scheme.size());
+    return true;
+  };
+  if (take("files:")) {
+    settings.kind = fleet::TargetKind::kFiles;
+    settings.address = to;
+    return to.starts_with('/') && to.size() > 1;
+  }
+  if (to.starts_with("otlp+http"))
+    return TakeUrl(to.substr(std::string_view("otlp+").size()), settings);
+  settings.kind = fleet::TargetKind::kOtlpGrpc;
+  settings.tls = take("otlp+grpcs://");
+  if (!settings.tls && !take("otlp+grpc://")) return false;
+  settings.address = to;
+  return IsHostAndPort(to);
+}
+
+// Walks one table of [[export]] or [[export.relabel]].
+class Table {
+ public:
+  Table(const toml::table& table, TomlProblems& problems) : table_(table), problems_(problems) {}
+
+  void Check(const std::vector<ExportKey>& keys, const char* kind) {
+    for (const auto& [name, node] : table_) {
+      const bool known =
+          std::ranges::any_of(keys, [&](const ExportKey& key) { return name.str() == key.name; });
+      if (known) continue;
+      std::string names;
+      for (const ExportKey& key : keys)
+        names += (names.empty() ? "" : ", ") + std::string(key.name);
+      problems_.Add(node,
+                    "unknown key '" + std::string(name.str()) + "'; " + kind + " has " + names);
+    }
+  }
+
+  [[nodiscard]] const toml::node* Find(const char* key) const { return table_.get(key); }
+
+  void Wrong(const char* key, const std::string& what) {
+    const toml::node* node = Find(key);
+    problems_.Add(node == nullptr ? table_ : *node, std::string(key) + " " + what);
+  }
+
+  [[nodiscard]] std::optional<std::string> Text(const char* key) {
+    const toml::node* node = Find(key);
+    if (node == nullptr) return std::nullopt;
+    if (const auto* text = node->as_string()) return text->get();
+    Wrong(key, "must be a string");
+    return std::nullopt;
+  }
+
+  void TakeText(const char* key, std::string& to) {
+    if (auto text = Text(key)) to = *std::move(text);
+  }
+
+  void TakeTexts(const char* key, std::vector<std::string>& to) {
+    const toml::node* node = Find(key);
+    if (node == nullptr) return;
+    const auto* list = node->as_array();
+    if (list == nullptr) return Wrong(key, "must be a list of strings: [\"...\"]");
+    for (const toml::node& element : *list) {
+      const auto* text = element.as_string();
+      if (text == nullptr) return Wrong(key, "must be a list of strings: [\"...\"]");
+      to.push_back(text->get());
+    }
+  }
+
+  template <typename Value>
+  void TakeChoice(const char* key,
+                  std::initializer_list<std::pair<std::string_view, Value>> choices, Value& to) {
+    const auto text = Text(key);
+    if (!text) return;
+    std::string names;
+    for (const auto& [name, value] : choices) {
+      if (name == *text) return void(to = value);
+      names += (names.empty() ? "" : ", ") + std::string(name);
+    }
+    Wrong(key, "is '" + *text + "'; it must be one of " + names);
+  }
+
+  void TakeDuration(const char* key, const DurationLimits& limits, std::chrono::nanoseconds& to) {
+    const auto text = Text(key);
+    if (!text) return;
+    const auto ns = ParseDuration(*text, limits);
+    if (ns)
+      to = std::chrono::nanoseconds(*ns);
+    else
+      Wrong(key, "is '" + *text + "'; it must be a duration such as " + DurationForms(limits) +
+                     ", from " + std::string(limits.least) + " to " + std::string(limits.most));
+  }
+
+  void TakeBytes(const char* key, std::uint64_t least, std::uint64_t most, std::uint64_t& to) {
+    const auto text = Text(key);
+    if (!text) return;
+    const auto bytes = ParseBytes(*text);
+    if (bytes && bytes->count >= least && bytes->count <= most)
+      to = bytes->count;
+    else
+      Wrong(key, "is '" + *text + "'; it must be a size such as 64MiB, at least " +
+                     std::to_string(least >> 10) + "KiB" +
+                     (most == UINT64_MAX ? "" : ", at most " + std::to_string(most >> 20) + "MiB"));
+  }
+
+ private:
+  const toml::table& table_;
+  TomlProblems& problems_;
+};
+
+RelabelRule ReadRule(const toml::table& table, TomlProblems& problems) {
+  Table from(table, problems);
+  const std::size_t before = problems.size();
+  from.Check(RelabelKeys(), "[[export.relabel]]");
+  RelabelRule rule;
+  if (const auto action = from.Text("action")) {
+    if (const auto known = fleet::ActionNamed(*action))
+      rule.action = *known;
+    else
+      from.Wrong("action", "is '" + *action +
+                               "'; it must be one of replace, keep, drop, labelmap, labeldrop, "
+                               "labelkeep");
+  }
+  from.TakeTexts("source_labels", rule.source_labels);
+  from.TakeText("separator", rule.separator);
+  from.TakeText("regex", rule.regex);
+  from.TakeText("target_label", rule.target_label);
+  from.TakeText("replacement", rule.replacement);
+  if (problems.size() == before)
+    if (const auto made = fleet::Relabelling::Make({rule}); !made)
+      problems.Add(table, made.error().message);
+  return rule;
+}
+
+void ReadRules(const toml::node& node, TomlProblems& problems, std::vector<RelabelRule>& rules) {
+  const auto* list = node.as_array();
+  if (list == nullptr)
+    return problems.Add(node, "relabel must be a table of a list: write [[export.relabel]]");
+  for (const toml::node& element : *list) {
+    if (const auto* table = element.as_table())
+      rules.push_back(ReadRule(*table, problems));
+    else
+      problems.Add(element, "relabel must be a table of a list: write [[export.relabel]]");
+  }
+}
+
+std::string Quoted(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string quoted = "\"";
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (byte < 0x20 || byte == 0x7f) {
+      quoted += std::string("\\u00") + kDigits[byte >> 4] + kDigits[byte & 15];
+      continue;
+    }
+    if (c == '"' || c == '\\') quoted += '\\';
+    quoted += c;
+  }
+  return quoted + '"';
+}
+
+std::string Quoted(const std::vector<std::string>& texts) {
+  std::string list;
+  for (const std::string& text : texts) list += (list.empty() ? "" : ", ") + Quoted(text);
+  return "[" + list + "]";
+}
+
+ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
+  Table from(table, problems);
+  from.Check(ExportKeys(), "[[export]]");
+  ExportSettings settings;
+  from.TakeText("name", settings.name);
+  if (!IsName(settings.name))
+    from.Wrong("name", "must be set, of at most 32 small letters, digits, - and _");
+  from.TakeText("to", settings.to);
+  if (!TakeTarget(settings.to, settings))
+    from.Wrong("to", "is '" + settings.to +
+                         "'; it must be files:/DIR, otlp+grpc://HOST:PORT, otlp+grpcs://HOST:PORT, "
+                         "otlp+http://HOST:PORT or otlp+https://HOST:PORT");
+  from.TakeChoice<fleet::What>(
+      "what", {{"wall", fleet::What::kWall}, {"on_cpu", fleet::What::kOnCpu}}, settings.what);
+  from.TakeChoice<fleet::Compression>(
+      "compression", {{"gzip", fleet::Compression::kGzip}, {"none", fleet::Compression::kNone}},
+      settings.compression);
+  from.TakeDuration("interval", {.least = "1s", .most = "1h"}, settings.interval);
+  from.TakeDuration("timeout", {.least = "100ms", .most = "5min"}, settings.timeout);
+  from.TakeBytes("spool", kLeastSpoolBytes, UINT64_MAX, settings.spool_bytes);
+  from.TakeBytes("request", kLeastRequestBytes, kMostRequestBytes, settings.request_bytes);
+  from.TakeTexts("headers_from", settings.headers_from);
+  from.TakeText("tls_ca", settings.tls_ca);
+  if (!settings.tls_ca.empty() && !settings.tls)
+    from.Wrong("tls_ca", "needs a target with TLS: otlp+grpcs:// or otlp+https://");
+  if (settings.kind == fleet::TargetKind::kFiles)
+    for (const char* key : {"headers_from", "timeout", "request"})
+      if (from.Find(key) != nullptr) from.Wrong(key, "is not for files");
+  if (const toml::node* rules = from.Find("relabel")) ReadRules(*rules, problems, settings.relabel);
+  return settings;
+}
+
+}  // namespace
+
+std::string ExportToml(const ExportSettings& settings) {
+  std::string text = "\n[[export]]\n";
+  const auto add = [&text](const char* key, const std::string& value) {
+    text += std::string(key) + " = " + value + "\n";
+  };
+  const bool requests = settings.kind != fleet::TargetKind::kFiles;
+  add("name", Quoted(settings.name));
+  add("to", Quoted(settings.to));
+  add("what", Quoted(settings.what == fleet::What::kWall ? "wall" : "on_cpu"));
+  add("interval", Quoted(DurationText(static_cast<std::uint64_t>(settings.interval.count()))));
+  add("compression", Quoted(settings.compression == fleet::Compression::kGzip ? "gzip" : "none"));
+  add("spool", Quoted(std::to_string(settings.spool_bytes)));
+  if (requests) {
+    add("timeout", Quoted(DurationText(static_cast<std::uint64_t>(settings.timeout.count()))));
+    add("request", Quoted(std::to_string(settings.request_bytes)));
+    add("headers_from", Quoted(settings.headers_from));
+  }
+  if (!settings.tls_ca.empty()) add("tls_ca", Quoted(settings.tls_ca));
+  for (const RelabelRule& rule : settings.relabel) {
+    text += "[[export.relabel]]\n";
+    add("action", Quoted(NameOf(rule.action)));
+    if (!rule.source_labels.empty()) add("source_labels", Quoted(rule.source_labels));
+    add("separator", Quoted(rule.separator));
+    add("regex", Quoted(rule.regex));
+    if (!rule.target_label.empty()) add("target_label", Quoted(rule.target_label));
+    add("replacement", Quoted(rule.replacement));
+  }
+  return text;
+}
+
+const std::vector<ExportKey>& ExportKeys() {
+  static const std::vector<ExportKey> keys = {
+      {"name", "\"collector\"", "of this export: in status, in metrics, and of its spool"},
+      {"to", "\"otlp+grpc://127.0.0.1:4317\"",
+       "where to: otlp+grpc://HOST:PORT or otlp+http://HOST:PORT[/PATH] for OTLP profiles, with "
+       "grpcs "
+       "or https by TLS; files:/DIR for pprof files"},
+      {"what", "\"wall\"",
+       "wall: all time of threads, by state and reason; on_cpu: running and spinning alone"},
+      {"interval", "\"1min\"",
+       "how much time one profile has, from 1s to 1h; windows of the history are not split"},
+      {"compression", "\"gzip\"", "gzip or none"},
+      {"spool", "\"256MiB\"",
+       "how much may wait on disk for a target that does not answer; then the oldest is lost"},
+      {"timeout", "\"10s\"", "of one request, from 100ms to 5min; not for files"},
+      {"request", "\"4MiB\"",
+       "largest request, without compression, from 64KiB to 64MiB (http: 20MiB by default); larger "
+       "profiles are split; not for files"},
+      {"headers_from", "[\"/etc/profd/token\"]",
+       "files with lines 'name: value', read again for each request; not for files"},
+      {"tls_ca", "\"/etc/profd/ca.pem\"",
+       "certificates of the authorities that sign the receiver's, in PEM; without it those of the "
+       "system"},
+      {"relabel", "[]", "[[export.relabel]]: what leaves the host, and under which labels"},
+  };
+  return keys;
+}
+
+const std::vector<ExportKey>& RelabelKeys() {
+  static const std::vector<ExportKey> keys = {
+      {"action", "\"replace\"", "replace, keep, drop, labelmap, labeldrop or labelkeep"},
+      {"source_labels", "[\"service.name\"]", "labels whose values the regex has to match"},
+      {"separator", "\";\"", "between these values"},
+      {"regex", "\"(.*)\"", "regular expression of RE2 that has to match the whole text"},
+      {"target_label", "\"\"", "of replace: the label that is set; empty values remove it"},
+      {"replacement", "\"$1\"", "of replace the value, of labelmap the name"},
+  };
+  return keys;
+}
+
+std::vector<ExportSettings> ReadExports(const toml::node& exports, TomlProblems& problems) {
+  std::vector<ExportSettings> all;
+  const char* const advice = "export must be a table of a list: write [[export]]";
+  const auto* list = exports.as_array();
+  if (list == nullptr) return problems.Add(exports, advice), all;
+  for (const toml::node& element : *list) {
+    const auto* table = element.as_table();
+    if (table == nullptr) {
+      problems.Add(element, advice);
+      continue;
+    }
+    auto settings = ReadExport(*table, problems);
+    if (std::ranges::find(all, settings.name, &ExportSettings::name) != all.end())
+      problems.Add(*table, "name '" + settings.name + "' is that of another export");
+    all.push_back(std::move(settings));
+  }
+  if (all.size() > kMaxExports)
+    problems.Add(exports, "there are " + std::to_string(all.size()) + " exports; at most " +
+                              std::to_string(kMaxExports) + " are possible");
+  return all;
+}
+
+}  // namespace profd::config

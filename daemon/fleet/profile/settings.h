@@ -1,0 +1,46 @@
+// ExportSettings: the [[export]] tables of the configuration.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/base/result.h"
+#include "daemon/fleet/profile/relabelling.h"
+
+namespace profd::fleet {
+
+enum class TargetKind : std::uint8_t { kFiles, kOtlpGrpc, kOtlpHttp };
+enum class What : std::uint8_t { kWall, kOnCpu };
+enum class Compression : std::uint8_t { kNone, kGzip };
+
+// One [[export]]. Passive.
+struct ExportSettings {
+  std::string name;  // of its spool, in status and metrics
+  std::string to;    // as it was written
+  TargetKind kind = TargetKind::kFiles;
+  std::string address;  // HOST:PORT, a URL, or the folder
+  bool tls = false;
+  std::string tls_ca;  // file in PEM; "": the authorities of the system
+  What what = What::kWall;
+  Compression compression = Compression::kGzip;
+  std::chrono::nanoseconds interval = std::chrono::minutes(1);
+  std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of one request
+  std::uint64_t spool_bytes = 256ull << 20;
+  std::uint64_t request_bytes = 4ull << 20;  // without compression
+  std::vector<std::string> headers_from;     // files with lines "name: value"
+  std::vector<RelabelRule> relabel;
+  friend bool operator==(const ExportSettings&, const ExportSettings&) = default;
+};
+
+// A header of requests.
+struct Header {
+  std::string name;  // lower case
+  std::string value;
+};
+// Reads them again for each request, so that a token may be replaced. Errors do not have the
+// values.
+[[nodiscard]] Result<std::vector<Header>> ReadHeaders(const std::vector<std::string>& files);
+
+}  // namespace profd::fleet

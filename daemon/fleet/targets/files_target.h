@@ -1,0 +1,30 @@
+// FilesTarget: pprof files in a folder.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "daemon/fleet/profile/settings.h"
+#include "daemon/fleet/targets/target.h"
+
+namespace profd::fleet {
+
+// A file for each profile: HOST-20261128T051500Z-NUMBER.pb.gz, whole from the moment it is there.
+// Its group may read it. Nothing is ever removed. A second try replaces the file of the first.
+class FilesTarget : public Target {
+ public:
+  FilesTarget(const ExportSettings& settings, std::string host)
+      : settings_(settings), host_(std::move(host)) {}
+
+  [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
+  [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
+
+ private:
+  const ExportSettings settings_;
+  const std::string host_;
+};
+
+// A name that is safe as a part of a path.
+[[nodiscard]] std::string FileNamePart(std::string_view text);
+
+}  // namespace profd::fleet

@@ -1,0 +1,38 @@
+// OtlpHttpTarget: a receiver of OTLP profiles over HTTP.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "daemon/fleet/profile/settings.h"
+#include "daemon/fleet/targets/target.h"
+
+namespace profd::fleet {
+
+// One connection, kept between requests. Follows no redirection. Files of headers are read again
+// for each request.
+class OtlpHttpTarget : public Target {
+ public:
+  // Once, while the process has one thread.
+  static void PrepareProcess();
+
+  explicit OtlpHttpTarget(const ExportSettings& settings);
+  ~OtlpHttpTarget() override;
+
+  [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
+  [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
+
+ private:
+  struct Connection;
+
+  const ExportSettings settings_;
+  std::unique_ptr<Connection> connection_;
+};
+
+// What a status of HTTP means for a request; `body` is that of the answer. 0 seconds: the receiver
+// does not say when to try again.
+[[nodiscard]] Verdict VerdictOfHttp(long status, const std::string& body,
+                                    std::uint64_t retry_after_seconds);
+
+}  // namespace profd::fleet

@@ -1,0 +1,41 @@
+// Target: a receiver of exported profiles. The seam between the spool and the ways to send.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "daemon/fleet/profile/export_profile.h"
+#include "daemon/fleet/spool/spool.h"
+
+namespace profd::fleet {
+
+struct EncodedProfile {
+  std::vector<std::string> payloads;  // in the order in which they are to be sent
+  std::uint64_t too_large_ns = 0;     // of rows that no request can hold
+};
+
+// What became of a request.
+struct Verdict {
+  enum class Kind : std::uint8_t {
+    kSent,
+    kLater,   // nothing was taken; it may be the next time
+    kRefused  // and always will be
+  };
+  Kind kind = Kind::kSent;
+  std::string cause = {};            // of kRefused, as a name: "refused_invalid_argument"
+  std::string message = {};          // for people; "" of kSent
+  std::uint64_t retry_after_ns = 0;  // of kLater: what the receiver wishes; 0: nothing
+};
+
+// Used by the thread of its Exporter.
+class Target {
+ public:
+  virtual ~Target() = default;
+  [[nodiscard]] virtual Result<EncodedProfile> Encode(const ExportProfile& profile) = 0;
+  // `number` is that of the entry, and the same for each try. Takes the time-out of the target at
+  // most.
+  [[nodiscard]] virtual Verdict Send(const SpoolEntry& entry, std::uint64_t number) = 0;
+};
+
+}  // namespace profd::fleet

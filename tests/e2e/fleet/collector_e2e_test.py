@@ -1,0 +1,128 @@
+"""The OpenTelemetry Collector takes what profd exports, and what its file exporter writes has the same sums."""
+
+import collections
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from exporting_profd import ExportingProfd, PprofSums  # noqa: E402
+
+SERVICE = "exported-program"
+CONFIG = """
+receivers:
+  otlp:
+    protocols:
+      grpc: {endpoint: "127.0.0.1:%d"}
+      http: {endpoint: "127.0.0.1:%d"}
+exporters:
+  file: {path: "%s"}
+service:
+  telemetry: {metrics: {level: none}}
+  pipelines:
+    profiles: {receivers: [otlp], exporters: [file]}
+"""
+
+
+def collector():
+    """Path of the program; None: it has not been built."""
+    script = os.path.join(os.environ["PROFD_SOURCE_DIR"], "scripts", "collector")
+    return subprocess.run([script], capture_output=True, text=True, check=False).stdout.strip() or None
+
+
+def free_port():
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+@unittest.skipIf(collector() is None, "there is no OpenTelemetry Collector: scripts/collector --build makes one")
+class Collector(ExportingProfd):
+    def start_collector(self):
+        ports = free_port(), free_port()
+        with open(self.path("collector.yaml"), "w", encoding="utf-8") as file:
+            file.write(CONFIG % (*ports, self.path("collected.json")))
+        with open(self.path("collector.log"), "wb") as log:
+            process = subprocess.Popen([collector(), "--config", self.path("collector.yaml"),
+                                        "--feature-gates=+service.profilesSupport"], stderr=log, stdout=log)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        return ports
+
+    def collected(self):
+        """Whole lines of its file."""
+        path = self.path("collected.json")
+        if not os.path.exists(path):
+            return []
+        with open(path, encoding="utf-8") as file:
+            return [json.loads(line) for line in file.read().split("\n")[:-1] if line]
+
+    def sums(self, request):
+        """{begin: sums by service and state}. Resources have texts, or indexes of them."""
+        tables = request["dictionary"]
+        texts = tables["stringTable"]
+
+        def text(holder, plain, index):
+            return texts[holder[index]] if index in holder else holder.get(plain, "")
+
+        def attribute(index):
+            found = tables["attributeTable"][index]
+            return texts[found["keyStrindex"]], text(found.get("value", {}), "stringValue", "stringValueStrindex")
+
+        sums = collections.defaultdict(collections.Counter)
+        for resource in request["resourceProfiles"]:
+            labels = {text(one, "key", "keyStrindex"): text(one["value"], "stringValue", "stringValueStrindex")
+                      for one in resource["resource"]["attributes"]}
+            for scope in resource["scopeProfiles"]:
+                for profile in scope["profiles"]:
+                    self.assertRegex(profile["profileId"], "^[0-9a-f]{32}$")
+                    self.assertEqual(texts[profile["sampleType"]["typeStrindex"]], "wall")
+                    for sample in profile["samples"]:
+                        about = dict(attribute(index) for index in sample["attributeIndices"])
+                        self.check_stack(tables, sample["stackIndex"])
+                        key = labels["service.name"], about["profd.state"]
+                        sums[int(profile["timeUnixNano"])][key] += sum(int(value) for value in sample["values"])
+        return sums
+
+    def check_stack(self, tables, index):
+        self.assertGreater(index, 0)
+        locations = tables["stackTable"][index]["locationIndices"]
+        self.assertTrue(locations)
+        for location in locations:
+            for line in tables["locationTable"][location]["lines"]:
+                name = tables["functionTable"][line["functionIndex"]]["nameStrindex"]
+                self.assertNotEqual(tables["stringTable"][name], "")
+
+    def test_takes_all_over_grpc(self):
+        grpc, _ = self.start_collector()
+        self.compare(self.otlp(grpc))
+
+    def test_takes_all_over_http(self):
+        _, http = self.start_collector()
+        self.compare(f'name = "http"\nto = "otlp+http://127.0.0.1:{http}"\ninterval = "2s"\n')
+
+    def compare(self, export):
+        self.run_program()
+        self.export(export, self.files())
+        self.await_true(lambda: len(self.collected()) >= 4, "the Collector has written four requests")
+        self.await_true(lambda: len(self.written()) >= 4, "four files")
+        files = {sums.begin: sums for sums in (PprofSums(self, path) for path in self.written())}
+        collected = collections.defaultdict(collections.Counter)
+        for request in self.collected():
+            for begin, sums in self.sums(request).items():
+                collected[begin].update(sums)
+        common = sorted(files.keys() & collected.keys())
+        self.assertGreaterEqual(len(common), 3)
+        for begin in common:
+            self.assertEqual(collected[begin], files[begin].by_state)
+        self.assertGreater(collected[common[-1]][SERVICE, "blocked"], 0)
+        self.assertIsNone(re.search(r"fails:|never sent", self.status()))
+
+
+if __name__ == "__main__":
+    unittest.main()
