@@ -1,6 +1,7 @@
 #include "client/cli/sampling_options.h"
 
 #include "client/cli/values.h"
+#include "client/profile/labels/label_values.h"
 
 namespace profd::client {
 namespace {
@@ -64,6 +65,37 @@ void AddSampling(Command& command, RawSampling& raw) {
                        "nothing says on whom threads wait"});
 }
 
+void AddStep(Command& command, RawSampling& raw) {
+  command.Add(
+      {.group = kWhatGroup,
+       .names = "--step",
+       .into = &raw.step,
+       .value = "SPEC",
+       .help = "what says where steps of a program begin: auto, loop, none, "
+               "label:NAME, uprobe:LIB:FUNCTION or usdt:LIB:PROVIDER:NAME; default auto",
+       .more =
+           "auto: PyTorch's optimizers and data loaders, in up to 16 processes; each of "
+           "their calls costs the program 1 or 2 us. LIB is a path, or the last part of "
+           "one. A step lasts from one call to the next. loop, none and label:NAME watch nothing: "
+           "of a label that threads publish each value is a step.",
+       .words = {"auto", "loop", "none"}});
+}
+
+namespace {
+
+Result<std::vector<std::string>> ParseStep(const std::string& step) {
+  if (step.empty()) return std::vector<std::string>();
+  if (step == "auto") return std::vector<std::string>{"record_function"};
+  if (step == "loop" || step == "none" || !LabelNamedBy(step).empty())
+    return std::vector<std::string>{"none"};
+  if (step.starts_with("uprobe:") || step.starts_with("usdt:"))
+    return std::vector<std::string>{step};
+  return Usage("--step " + step + ": does not say where steps begin",
+               "it is auto, loop, none, label:NAME, uprobe:LIB:FUNCTION or usdt:LIB:PROVIDER:NAME");
+}
+
+}  // namespace
+
 Result<Sampling> ParseSampling(const RawSampling& raw) {
   Sampling sampling;
   if (!raw.frequency.empty()) {
@@ -78,6 +110,9 @@ Result<Sampling> ParseSampling(const RawSampling& raw) {
   }
   sampling.no_hooks = raw.no_hooks;
   sampling.no_wakers = raw.no_wakers;
+  auto steps = ParseStep(raw.step);
+  if (!steps) return steps.error();
+  sampling.steps = *std::move(steps);
   const Result<v1::Mode> mode = ParseMode(raw.mode);
   if (!mode) return mode.error();
   sampling.mode = *mode;

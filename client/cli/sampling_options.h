@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "client/cli/command_model.h"
 #include "daemon/base/result.h"
@@ -16,6 +17,7 @@ struct Sampling {
   v1::Mode mode = v1::MODE_WALL;
   bool no_hooks = false;  // snapshot mode
   bool no_wakers = false;
+  std::vector<std::string> steps;  // as in CollectRequest
 };
 
 struct RawSampling {
@@ -24,6 +26,7 @@ struct RawSampling {
   std::string mode = "wall";
   bool no_hooks = false;
   bool no_wakers = false;
+  std::string step;
 };
 
 // -d. `standard`: how long where none is named. `more`: for the manual page only.
@@ -34,6 +37,7 @@ inline constexpr const char* kTenSecondsOrCommand = "10s, with -- COMMAND until 
 void AddFrequency(Command& command, RawSampling& raw);  // -F
 void AddSampling(Command& command,
                  RawSampling& raw);  // AddFrequency, --budget, -m, --no-hooks, --no-wakers
+void AddStep(Command& command, RawSampling& raw);  // --step
 [[nodiscard]] Result<Sampling> ParseSampling(const RawSampling& raw);
 
 }  // namespace profd::client

@@ -58,6 +58,8 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.labels_size() != 0 && samples.labels_size() != size)
     return Corrupt("its sample columns differ in length");
+  if (samples.cpu_size() != 0 && samples.cpu_size() != size)
+    return Corrupt("its sample columns differ in length");
   if (samples.rule_node_size() != samples.rule_size())
     return Corrupt("its sample columns differ in length");
   return {};
@@ -86,6 +88,55 @@ Result<void> CheckPaths(const v1::Profile& profile) {
     if (!Fits(wake_ups.waker(), profile.path_threads_size()))
       return OutOfRange("wake-up", i, "waker", wake_ups.waker(), profile.path_threads_size());
   }
+  return {};
+}
+
+Result<void> CheckSteps(const v1::Profile& profile) {
+  const v1::StepEvents& events = profile.step_events();
+  const int size = events.time_ns_size();
+  for (const int other :
+       {events.thread_size(), events.source_size(), events.name_size(), events.end_size()})
+    if (other != size) return Corrupt("its columns of step events differ in length");
+  for (int i = 0; i < size; ++i) {
+    if (!Fits(events.thread(i), profile.threads_size()))
+      return OutOfRange("step event", i, "thread", events.thread(i), profile.threads_size());
+    if (!Fits(events.source(i), profile.step_sources_size()))
+      return OutOfRange("step event", i, "source", events.source(i), profile.step_sources_size());
+    if (!Fits(events.name(i), profile.step_names_size()))
+      return OutOfRange("step event", i, "name", events.name(i), profile.step_names_size());
+    if (i > 0 && events.time_ns(i) < events.time_ns(i - 1))
+      return Corrupt("its step events are not in order of time");
+  }
+  return {};
+}
+
+// Who reads them relies on their order.
+Result<void> CheckSwitches(const v1::Profile& profile) {
+  const v1::Switches& switches = profile.switches();
+  const int size = switches.thread_size();
+  for (const int other :
+       {switches.out_ns_size(), switches.ready_ns_size(), switches.in_ns_size(),
+        switches.reason_size(), switches.cpu_size(), switches.woken_ns_size(),
+        switches.waker_pid_size(), switches.waker_tid_size(), switches.by_interrupt_size()})
+    if (other != size) return Corrupt("its columns of switches differ in length");
+  for (int i = 0; i < size; ++i) {
+    if (!Fits(switches.thread(i), profile.threads_size()))
+      return OutOfRange("switch", i, "thread", switches.thread(i), profile.threads_size());
+    const bool open = switches.in_ns(i) == 0;
+    if (switches.ready_ns(i) < switches.out_ns(i) ||
+        (!open && switches.in_ns(i) < switches.ready_ns(i)))
+      return Corrupt("switch " + std::to_string(i) + " ends before it begins");
+    if (i == 0 || switches.thread(i) != switches.thread(i - 1)) {
+      if (i > 0 && switches.thread(i) < switches.thread(i - 1))
+        return Corrupt("its switches are not in order of threads");
+      continue;
+    }
+    if (switches.in_ns(i - 1) == 0 || switches.out_ns(i) < switches.in_ns(i - 1))
+      return Corrupt("switch " + std::to_string(i) + " begins before the thread is back");
+  }
+  for (const std::uint32_t thread : switches.incomplete())
+    if (!Fits(thread, profile.threads_size()))
+      return Corrupt("its switches are incomplete for a thread that it does not have");
   return {};
 }
 
@@ -164,6 +215,8 @@ Result<void> CheckProfile(const v1::Profile& profile) {
   PROFD_TRY(CheckStacks(profile));
   PROFD_TRY(CheckConcurrency(profile));
   PROFD_TRY(CheckPaths(profile));
+  PROFD_TRY(CheckSteps(profile));
+  PROFD_TRY(CheckSwitches(profile));
   return CheckSamples(profile);
 }
 

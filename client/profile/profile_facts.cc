@@ -58,6 +58,12 @@ std::string ClosureText(const v1::Profile& profile) {
   return "closure " + FormatDecimals(100 * std::min(worst, kMost), 2) + " %";
 }
 
+bool HasSampleTimes(const v1::Profile& profile) {
+  if (profile.samples().edges_size() != 0) return true;  // a session: see profile.proto
+  return std::ranges::none_of(profile.samples().count(),
+                              [](std::uint32_t count) { return count > 1; });
+}
+
 v1::Gil GilOf(const v1::Samples& samples, int index) {
   if (samples.gil_size() == 0) return v1::GIL_NONE;
   const v1::Gil gil = samples.gil(index);

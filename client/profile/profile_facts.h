@@ -33,6 +33,10 @@ enum class Mode { kWall, kOnCpu, kOffCpu };
 // good here is far below a tenth of a percent.
 [[nodiscard]] std::string ClosureText(const v1::Profile& profile);
 
+// Whether its samples are single ones, each with its own time: those of the history are sums of
+// one stack over a window.
+[[nodiscard]] bool HasSampleTimes(const v1::Profile& profile);
+
 // Of sample number `index`; what a newer profd may know is GIL_UNKNOWN. The profile must have
 // passed CheckProfile.
 [[nodiscard]] v1::Gil GilOf(const v1::Samples& samples, int index);

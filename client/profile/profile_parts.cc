@@ -33,9 +33,31 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
   }
   if (from.path_size() > 0) to.add_path(from.path(index));
   if (from.labels_size() > 0) to.add_labels(from.labels(index));
+  if (from.cpu_size() > 0) to.add_cpu(from.cpu(index));
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;
+
+// `threads`: the new number of each, or kLeftOut.
+v1::Switches OnlySwitches(const v1::Switches& from, const std::vector<std::uint32_t>& threads) {
+  v1::Switches to;
+  for (int i = 0; i < from.thread_size(); ++i) {
+    if (threads[from.thread(i)] == kLeftOut) continue;
+    to.add_thread(threads[from.thread(i)]);
+    to.add_out_ns(from.out_ns(i));
+    to.add_ready_ns(from.ready_ns(i));
+    to.add_in_ns(from.in_ns(i));
+    to.add_reason(from.reason(i));
+    to.add_cpu(from.cpu(i));
+    to.add_woken_ns(from.woken_ns(i));
+    to.add_waker_pid(from.waker_pid(i));
+    to.add_waker_tid(from.waker_tid(i));
+    to.add_by_interrupt(from.by_interrupt(i));
+  }
+  for (const std::uint32_t thread : from.incomplete())
+    if (threads[thread] != kLeftOut) to.add_incomplete(threads[thread]);
+  return to;
+}
 
 Result<std::uint32_t> ParseId(std::string_view text) {
   std::uint32_t id = 0;
@@ -143,6 +165,18 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     *only.add_wake_ups() = wake_ups;
     only.mutable_wake_ups()->rbegin()->set_thread(threads[wake_ups.thread()]);
   }
+  only.clear_step_events();
+  const v1::StepEvents& events = profile.step_events();
+  for (int i = 0; i < events.time_ns_size(); ++i) {
+    if (threads[events.thread(i)] == kLeftOut) continue;
+    v1::StepEvents& left = *only.mutable_step_events();
+    left.add_time_ns(events.time_ns(i));
+    left.add_thread(threads[events.thread(i)]);
+    left.add_source(events.source(i));
+    left.add_name(events.name(i));
+    left.add_end(events.end(i));
+  }
+  if (profile.has_switches()) *only.mutable_switches() = OnlySwitches(profile.switches(), threads);
   if (only.threads_size() == 0)
     return Error{ErrorCode::kNotFound, "no data: no thread is left by the filter", ""};
   const v1::Samples& samples = profile.samples();

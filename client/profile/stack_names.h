@@ -8,6 +8,7 @@
 #include <string_view>
 #include <unordered_map>
 
+#include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -51,6 +52,11 @@ class ProgramNames {
 
 // The name of its user, else the uid, "" where neither is known. Not made safe.
 [[nodiscard]] std::string UserName(const v1::Process& process);
+
+// Whether people would call it so: with or without the file and the line behind the name.
+[[nodiscard]] bool IsFunction(const v1::Frame& frame, std::string_view name);
+// kNotFound; the hint has functions whose names contain it.
+[[nodiscard]] Error NoSuchFunction(const v1::Profile& profile, std::string_view name);
 
 // "pool-12" -> "pool-*": what differs in numbers only.
 [[nodiscard]] std::string WithoutNumbers(std::string_view name);

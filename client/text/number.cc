@@ -74,7 +74,9 @@ std::string FormatCount(std::uint64_t count) {
 }
 
 std::string FormatCount(std::uint64_t count, std::string_view what) {
-  const std::string_view plural = count == 1 ? "" : what.ends_with('s') ? "es" : "s";
+  const std::string_view plural = count == 1                                    ? ""
+                                  : what.ends_with('s') || what.ends_with("ch") ? "es"
+                                                                                : "s";
   return fmt::format("{} {}{}", FormatCount(count), what, plural);
 }
 

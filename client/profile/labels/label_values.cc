@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "client/text/text.h"
+
 namespace profd::client {
 
 std::uint32_t LabelsOf(const v1::Profile& profile, int sample) {
@@ -16,6 +18,14 @@ std::optional<std::string_view> LabelIn(const v1::Profile& profile, std::uint32_
   const auto found = std::ranges::find(set, name, &v1::Label::name);
   if (found == set.end()) return std::nullopt;
   return found->value();
+}
+
+std::string LabelsText(const v1::Profile& profile, std::uint32_t labels) {
+  std::string text;
+  if (labels == 0) return text;
+  for (const v1::Label& label : profile.label_sets(static_cast<int>(labels) - 1).labels())
+    text += (text.empty() ? "" : ", ") + SafeText(label.name()) + "=" + SafeText(label.value());
+  return text;
 }
 
 std::string_view LabelNamedBy(std::string_view text) {

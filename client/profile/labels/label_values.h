@@ -18,6 +18,9 @@ namespace profd::client {
 [[nodiscard]] std::optional<std::string_view> LabelIn(const v1::Profile& profile,
                                                       std::uint32_t labels, std::string_view name);
 
+// "part=load, step=3"; "" for none. Safe.
+[[nodiscard]] std::string LabelsText(const v1::Profile& profile, std::uint32_t labels);
+
 // Of "label:NAME" the name; else "".
 [[nodiscard]] std::string_view LabelNamedBy(std::string_view text);
 

@@ -86,11 +86,14 @@ void Operators::JudgeStacks() {
     const Stack& outer = stacks_[node.parent()];
     Stack& stack = stacks_[static_cast<std::size_t>(i) + 1];
     const auto rank = [&](std::uint32_t op) {
-      return profile_.operators(static_cast<int>(op) - 1).rank();
+      return op == 0 ? kNoRank : profile_.operators(static_cast<int>(op) - 1).rank();
     };
-    const bool better = frame.op() != 0 && (outer.op == 0 || rank(frame.op()) <= rank(outer.op));
-    stack.op = better ? frame.op() : outer.op;
-    stack.region = outer.region || (frame.op() != 0 && rank(frame.op()) == kRegionRank);
+    // A leader works in its own region by the same functions as the workers.
+    stack.own = outer.region && rank(frame.op()) == kWorkerRank ? 0 : frame.op();
+    const bool better = stack.own != 0 && rank(stack.own) <= rank(outer.op);
+    stack.op = better ? stack.own : outer.op;
+    stack.region = outer.region || rank(stack.own) == kRegionRank;
+    stack.pool = outer.pool || rank(stack.own) == kWorkerRank;
     stack.phase = With(outer.phase, frame.phase());
     any_ = any_ || stack.op != 0 || stack.phase != v1::PHASE_NONE;
   }
@@ -102,9 +105,7 @@ std::optional<std::uint32_t> Operators::OperatorAt(std::uint32_t node) const {
 }
 
 std::optional<std::uint32_t> Operators::OperatorOfFrame(std::uint32_t node) const {
-  if (node == 0) return std::nullopt;
-  const auto frame = profile_.nodes(static_cast<int>(node) - 1).frame();
-  const std::uint32_t op = profile_.frames(static_cast<int>(frame)).op();
+  const std::uint32_t op = stacks_[node].own;
   return op == 0 ? std::nullopt : std::optional(name_of_[op - 1]);
 }
 
@@ -128,8 +129,8 @@ OperatorTable TableOf(const v1::Profile& profile, const Operators& operators) {
     table.working_ns += samples.weight_ns(i);
     work_of_node[samples.node(i)] += samples.weight_ns(i);
     if (op && operators.IsNamed(*op)) table.named_ns += samples.weight_ns(i);
-    if (const auto master = workers.MasterOf(i)) {
-      const auto its = operators.OperatorOf(*master);
+    if (const auto leader = workers.LeaderOf(i)) {
+      const auto its = operators.OperatorOf(*leader);
       rows[its].workers_ns += samples.weight_ns(i);
       if (its && operators.IsNamed(*its)) table.inferred_ns += samples.weight_ns(i);
     }

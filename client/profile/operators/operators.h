@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -42,6 +43,8 @@ class Operators {
   [[nodiscard]] v1::Phase PhaseAt(std::uint32_t node) const { return stacks_[node].phase; }
   // The thread of that stack leads a parallel region.
   [[nodiscard]] bool IsInRegion(std::uint32_t node) const { return stacks_[node].region; }
+  // That thread belongs to a pool which works for parallel regions.
+  [[nodiscard]] bool IsInPool(std::uint32_t node) const { return stacks_[node].pool; }
   // Of the frame of `node` by itself; none for node 0.
   [[nodiscard]] std::optional<std::uint32_t> OperatorOfFrame(std::uint32_t node) const;
 
@@ -49,9 +52,12 @@ class Operators {
   // Ranks of rules.toml that name no operator.
   static constexpr std::uint32_t kWorkerRank = 5;
   static constexpr std::uint32_t kRegionRank = 6;
+  static constexpr std::uint32_t kNoRank = std::numeric_limits<std::uint32_t>::max();
   struct Stack {
-    std::uint32_t op = 0;  // as Frame.op
+    std::uint32_t op = 0;   // as Frame.op
+    std::uint32_t own = 0;  // of the innermost frame
     bool region = false;
+    bool pool = false;
     v1::Phase phase = v1::PHASE_NONE;
   };
 

@@ -6,7 +6,6 @@
 #include <vector>
 
 #include "client/profile/report/call_tree.h"
-#include "client/profile/report/function_names.h"
 #include "client/profile/report/shown_stacks.h"
 #include "client/profile/stack_names.h"
 

@@ -6,10 +6,9 @@
 #include <unordered_set>
 #include <utility>
 
+#include "client/profile/profile_facts.h"
 #include "client/profile/report/frame_places.h"
-#include "client/profile/report/function_names.h"
 #include "client/profile/report/report_axis.h"
-#include "client/profile/report/sample_filter.h"
 #include "client/profile/report/shown_stacks.h"
 #include "client/profile/report/tree_builder.h"
 #include "client/profile/stack_names.h"

@@ -29,7 +29,8 @@ constexpr std::array kFields{
     FieldName{"file", FilterField::kFile},         FieldName{"thread", FilterField::kThread},
     FieldName{"process", FilterField::kProcess},   FieldName{"operator", FilterField::kOperator},
     FieldName{"phase", FilterField::kPhase},       FieldName{"state", FilterField::kState},
-    FieldName{"wait", FilterField::kWait},         FieldName{"time", FilterField::kTime}};
+    FieldName{"wait", FilterField::kWait},         FieldName{"time", FilterField::kTime},
+    FieldName{"step", FilterField::kStep}};
 
 enum class TokenKind { kWord, kQuoted, kOperator, kOpen, kClose, kEnd };
 
@@ -115,6 +116,31 @@ Result<void> ParseTimes(const Token& value, FilterNode& node) {
                    "the earlier time stands first");
   node.from_ns = *from_ns;
   node.to_ns = *to_ns;
+  return {};
+}
+
+std::optional<std::uint32_t> StepIn(std::string_view text) {
+  std::uint32_t step = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), step);
+  if (error != std::errc{} || end != text.data() + text.size() || step == 0) return std::nullopt;
+  return step;
+}
+
+Result<void> ParseSteps(const Token& value, FilterNode& node) {
+  const std::string_view text = value.text;
+  const std::size_t dots = text.find("..");
+  const std::string_view first = text.substr(0, dots);
+  const std::string_view last = dots == std::string_view::npos ? first : text.substr(dots + 2);
+  const auto first_step = first.empty() ? 1 : StepIn(first);
+  const auto last_step = last.empty() ? std::numeric_limits<std::uint32_t>::max() : StepIn(last);
+  if (!first_step || !last_step || (first.empty() && last.empty()))
+    return WrongAt(value.at, Shown(value) + " is no step",
+                   "they have numbers from 1 on: step = 12, 3..5, 3.. or ..5");
+  if (*first_step > *last_step)
+    return WrongAt(value.at, "the range " + Shown(value) + " is empty",
+                   "the earlier step stands first");
+  node.first_step = *first_step;
+  node.last_step = *last_step;
   return {};
 }
 
@@ -240,6 +266,11 @@ class Parser {
       return ParseTimes(value, node);
     }
     node.negated = op.text == "!=";
+    if (node.field == FilterField::kStep) {
+      if (op.text == "~")
+        return WrongAt(op.at, "step has no operator '~'", "as in step = 3..5 or step != 1");
+      return ParseSteps(value, node);
+    }
     if (op.text != "~") {
       node.value = value.text;
       return CheckValue(value, node);

@@ -27,6 +27,7 @@ enum class FilterField {
   kState,
   kWait,
   kTime,
+  kStep,
   kLabel
 };
 
@@ -42,6 +43,8 @@ struct FilterNode {
   std::shared_ptr<const re2::RE2> pattern = nullptr;  // of ~
   std::uint64_t from_ns = 0;                          // of kTime
   std::uint64_t to_ns = 0;
+  std::uint32_t first_step = 0;  // of kStep
+  std::uint32_t last_step = 0;
 };
 
 // kInvalidArgument says at which character, from 1 on, what is wrong.

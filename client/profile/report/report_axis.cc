@@ -7,7 +7,8 @@ namespace profd::client {
 ReportAxis::ReportAxis(const ReportKey& key, const KeyContext& context, const ShownStacks& stacks)
     : key_(key),
       operators_(key.by_operators ? std::make_optional<Operators>(context.profile) : std::nullopt),
-      context_{context.profile, context.style, operators_ ? &*operators_ : nullptr, key.label},
+      context_{context.profile, context.style, operators_ ? &*operators_ : nullptr, key.label,
+               context.steps},
       stacks_(stacks) {
   if (!key.OfFrames()) return;
   const auto frames = static_cast<std::size_t>(context.profile.frames_size());

@@ -113,6 +113,30 @@ std::string PhaseText(const KeyContext&, std::uint64_t number) {
   return name.empty() ? "[no phase]" : std::string(name);
 }
 
+// Of a thread on a CPU; a CPU that is not known is kOthers.
+std::uint64_t CpuNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  const TimePart part = PartOf(profile, sample);
+  if (part != TimePart::kWorking && part != TimePart::kSpinning)
+    return static_cast<std::uint64_t>(part);
+  return kOthers + (profile.samples().cpu_size() == 0 ? 0 : profile.samples().cpu(sample));
+}
+
+std::string CpuText(const KeyContext&, std::uint64_t number) {
+  if (number < kOthers) return BracketedPart(number);
+  return number == kOthers ? "[no sample]" : "CPU " + std::to_string(number - kOthers - 1);
+}
+
+// Of all threads: what others do while one is in a step belongs to that step.
+std::uint64_t StepNumber(const KeyContext& context, int sample) {
+  const v1::Profile& profile = context.profile;
+  return context.steps == nullptr ? 0 : context.steps->StepAt(profile.samples().time_ns(sample));
+}
+
+std::string StepText(const KeyContext&, std::uint64_t number) {
+  return number == 0 ? "[no whole step]" : std::to_string(number);
+}
+
 template <std::string (*Text)(const v1::Frame&)>
 std::string OfFrame(const KeyContext& context, std::uint64_t frame) {
   return Text(FrameAt(context, frame));
@@ -187,6 +211,13 @@ constexpr std::array kKeys{
               .number = PhaseNumber,
               .text = PhaseText,
               .by_operators = true},
+    ReportKey{.name = "step",
+              .plural = "steps",
+              .help = "steps of a training loop by their numbers, as --steps has them; of all "
+                      "threads",
+              .number = StepNumber,
+              .text = StepText,
+              .by_steps = true},
     ReportKey{.name = "wait",
               .plural = "reasons of waits",
               .help = "the reasons of waits",
@@ -197,6 +228,11 @@ constexpr std::array kKeys{
               .help = "where waits end: a thread, a timer, a device",
               .number = WhomNumber,
               .text = WhomText},
+    ReportKey{.name = "cpu",
+              .plural = "CPUs",
+              .help = "the CPUs on which threads run",
+              .number = CpuNumber,
+              .text = CpuText},
     ReportKey{.name = "state",
               .plural = "states",
               .help = "working, spinning, runnable, blocked, stolen",

@@ -10,6 +10,7 @@
 
 #include "client/profile/operators/operators.h"
 #include "client/profile/stack_names.h"
+#include "client/profile/steps/step_loop.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
@@ -20,7 +21,8 @@ struct KeyContext {
   FrameStyle style{};          // of functions
   // Of the profile; null but for keys that need them.
   const Operators* operators = nullptr;
-  std::string_view label = {};  // of the key
+  std::string_view label = {};      // of the key
+  const StepLoop* steps = nullptr;  // null: none are known
 };
 
 enum class ReportKeyKind {
@@ -40,6 +42,7 @@ struct ReportKey {
   // Safe text of that number; of the other kinds it is an index into the profile's frames.
   std::string (*text)(const KeyContext& context, std::uint64_t number) = nullptr;
   bool by_operators = false;    // it needs KeyContext.operators
+  bool by_steps = false;        // it is about KeyContext.steps
   std::string_view label = {};  // of label:NAME: its name
 
   [[nodiscard]] bool OfFrames() const { return kind != ReportKeyKind::kSample; }

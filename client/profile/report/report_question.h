@@ -1,6 +1,7 @@
 // ReportQuestion: what a report is to show of a profile.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <optional>
 #include <string>
@@ -8,6 +9,7 @@
 
 #include "client/profile/report/report_keys.h"
 #include "client/profile/report/sample_filter.h"
+#include "client/profile/steps/program_steps.h"
 
 namespace profd::client {
 
@@ -28,12 +30,18 @@ struct ReportQuestion {
   double least_share = 0.01;         // of lines of trees
   std::string annotate;              // a file or function in the place of a table; empty: none
   bool steps = false;                // of a training loop, in the place of a table
-  std::string loop;                  // of steps: the function with the loop; empty: it is found
+  bool exact = false;                // calls that the program names, in the place of a table
+  StepChoice step_choice;            // of steps, of the key `step` and of a filter by it
   std::optional<SampleFilter> filter;
   std::string sort;  // as SortRows takes it
   ReportUnit unit = ReportUnit::kShare;
   std::optional<std::size_t> limit;  // rows; none: what fits the form
   bool kernel = false;               // functions of the kernel have rows of their own
+
+  [[nodiscard]] bool NeedsSteps() const {
+    return steps || (filter && filter->NeedsSteps()) ||
+           std::ranges::any_of(keys, [](const ReportKeyRef& key) { return key->by_steps; });
+  }
 };
 
 }  // namespace profd::client

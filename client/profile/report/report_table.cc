@@ -126,7 +126,7 @@ bool AddWorkers(const v1::Profile& profile, ReportAxis& axis, Rows& rows) {
   for (int i = 0; i < samples.weight_ns_size(); ++i) {
     if (PartOf(profile, i) != TimePart::kWorking) continue;
     const std::uint64_t ns = samples.weight_ns(i);
-    rows.Of(axis.Of(workers.MasterOf(i).value_or(i))).with_workers +=
+    rows.Of(axis.Of(workers.LeaderOf(i).value_or(i))).with_workers +=
         {ns, samples.count(i), samples.exact(i) ? ns : 0};
   }
   return true;
@@ -172,7 +172,8 @@ std::vector<std::uint32_t> ByTime(const std::vector<SampledTime>& sums,
 
 ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const TableOptions& options) {
   const ShownStacks stacks(profile, options.kernel);
-  ReportAxis axis(key, {profile, options.style}, stacks);
+  ReportAxis axis(key, {.profile = profile, .style = options.style, .steps = options.steps},
+                  stacks);
   Rows rows;
   bool infers = false;
   if (key.OfFrames()) {
@@ -235,7 +236,7 @@ Result<void> SortRows(ReportTable& table, std::string_view column) {
 CrossTable CrossBy(const ReportKey& row_key, const ReportKey& column_key,
                    const v1::Profile& profile, const TableOptions& options) {
   const ShownStacks stacks(profile, options.kernel);
-  const KeyContext context{profile, options.style};
+  const KeyContext context{.profile = profile, .style = options.style, .steps = options.steps};
   Axes axes{{row_key, context, stacks}, {column_key, context, stacks}};
   std::unordered_map<std::uint64_t, SampledTime> cells;
   const v1::Samples& samples = profile.samples();

@@ -33,7 +33,8 @@ struct ReportTable {
 
 struct TableOptions {
   FrameStyle style{.line = false, .inlined = false};
-  bool kernel = false;  // functions of the kernel have rows of their own
+  bool kernel = false;              // functions of the kernel have rows of their own
+  const StepLoop* steps = nullptr;  // of the key `step`; null: none are known
 };
 
 // The profile has passed CheckProfile.

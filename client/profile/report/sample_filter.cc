@@ -8,10 +8,12 @@
 
 #include "client/profile/labels/label_values.h"
 #include "client/profile/operators/operators.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/report/filter_text.h"
 #include "client/profile/report/frame_places.h"
 #include "client/profile/report/report_time.h"
 #include "client/profile/stack_names.h"
+#include "client/profile/steps/step_loop.h"
 #include "daemon/base/files.h"
 
 namespace profd::client {
@@ -40,8 +42,9 @@ bool FitsFrame(const FilterNode& node, const v1::Frame& frame) {
 // An expression on one profile. What frames and threads say is found out once.
 class Judge {
  public:
-  Judge(const v1::Profile& profile, const FilterNode& node) : profile_(profile), node_(node) {
-    for (const auto& part : node.parts) parts_.emplace_back(profile, *part);
+  Judge(const v1::Profile& profile, const StepLoop* steps, const FilterNode& node)
+      : profile_(profile), steps_(steps), node_(node) {
+    for (const auto& part : node.parts) parts_.emplace_back(profile, steps, *part);
     if (node.kind != FilterNode::Kind::kCompare) return;
     if (IsOfFrames()) LookAtStacks();
     if (node.field == FilterField::kOperator || node.field == FilterField::kPhase)
@@ -63,9 +66,9 @@ class Judge {
     }
   }
 
-  [[nodiscard]] static bool NeedsTimes(const FilterNode& node) {
-    return (node.kind == FilterNode::Kind::kCompare && node.field == FilterField::kTime) ||
-           std::ranges::any_of(node.parts, [](const auto& part) { return NeedsTimes(*part); });
+  [[nodiscard]] static bool Has(const FilterNode& node, FilterField field) {
+    return (node.kind == FilterNode::Kind::kCompare && node.field == field) ||
+           std::ranges::any_of(node.parts, [=](const auto& part) { return Has(*part, field); });
   }
 
  private:
@@ -133,12 +136,17 @@ class Judge {
         const std::uint64_t since = std::max(samples.time_ns(sample), start) - start;
         return since >= node_.from_ns && since < node_.to_ns;
       }
+      case FilterField::kStep: {
+        const std::uint32_t step = steps_ == nullptr ? 0 : steps_->StepAt(samples.time_ns(sample));
+        return step >= node_.first_step && step <= node_.last_step;
+      }
       default:
         return known_[samples.node(sample)];
     }
   }
 
   const v1::Profile& profile_;
+  const StepLoop* const steps_;
   const FilterNode& node_;
   std::vector<Judge> parts_;
   std::vector<bool> known_;  // by node, thread or labels of the profile
@@ -169,6 +177,7 @@ void KeepSamples(v1::Samples& samples, const std::vector<bool>& keep) {
   Keep(*samples.mutable_rule_node(), keep);
   Keep(*samples.mutable_path(), keep);
   Keep(*samples.mutable_labels(), keep);
+  Keep(*samples.mutable_cpu(), keep);
 }
 
 }  // namespace
@@ -179,13 +188,15 @@ Result<SampleFilter> SampleFilter::Parse(std::string_view text) {
   return SampleFilter(std::string(text), *std::move(root));
 }
 
-Result<v1::Profile> SampleFilter::Apply(v1::Profile profile) const {
-  if (Judge::NeedsTimes(*root_) && !HasSampleTimes(profile))
+bool SampleFilter::NeedsSteps() const { return Judge::Has(*root_, FilterField::kStep); }
+
+Result<v1::Profile> SampleFilter::Apply(v1::Profile profile, const StepLoop* steps) const {
+  if (Judge::Has(*root_, FilterField::kTime) && !HasSampleTimes(profile))
     return Error{ErrorCode::kUnsupported,
                  "--filter: time is not known of each sample: they are sums of one stack",
                  "--from and --to choose a time of the history"};
   std::vector<bool> keep(static_cast<std::size_t>(profile.samples().weight_ns_size()));
-  const Judge judge(profile, *root_);
+  const Judge judge(profile, steps, *root_);
   bool any = false;
   for (std::size_t i = 0; i < keep.size(); ++i) {
     keep[i] = judge.Holds(static_cast<int>(i));
@@ -196,12 +207,6 @@ Result<v1::Profile> SampleFilter::Apply(v1::Profile profile) const {
                  "profctl report without it shows what there is"};
   KeepSamples(*profile.mutable_samples(), keep);
   return profile;
-}
-
-bool HasSampleTimes(const v1::Profile& profile) {
-  if (profile.samples().edges_size() != 0) return true;  // a session: see profile.proto
-  return std::ranges::none_of(profile.samples().count(),
-                              [](std::uint32_t count) { return count > 1; });
 }
 
 }  // namespace profd::client

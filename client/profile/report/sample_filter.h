@@ -12,6 +12,7 @@
 namespace profd::client {
 
 struct FilterNode;
+struct StepLoop;
 
 // function = f and not (state = blocked or module ~ "libc.*")
 //
@@ -22,15 +23,19 @@ struct FilterNode;
 // word, or stands in quotes. A sample has a function, module or file if any frame of its stack has,
 // and `!=` says that none has. It has one operator, one phase and one value of a label, or none.
 // `time` takes seconds since the start of the profile: 2..5, 2.. or
-// ..5, in which a sample begins. Immutable; may be copied.
+// ..5, in which a sample begins; `step` takes numbers of steps: 12, 3..5, 3.. or ..5, and what all
+// threads do meanwhile. Immutable; may be copied.
 class SampleFilter {
  public:
   // kInvalidArgument says at which character what is wrong.
   [[nodiscard]] static Result<SampleFilter> Parse(std::string_view text);
 
   // The profile, which has passed CheckProfile, with the samples that fit, and all its threads.
-  // kNotFound: none fits. kUnsupported: it has no time for each sample.
-  [[nodiscard]] Result<v1::Profile> Apply(v1::Profile profile) const;
+  // kNotFound: none fits. kUnsupported: it has no time for each sample. `steps`: of this profile;
+  // null: none are known.
+  [[nodiscard]] Result<v1::Profile> Apply(v1::Profile profile,
+                                          const StepLoop* steps = nullptr) const;
+  [[nodiscard]] bool NeedsSteps() const;
 
   [[nodiscard]] const std::string& text() const { return text_; }
 
@@ -41,9 +46,5 @@ class SampleFilter {
   std::string text_;
   std::shared_ptr<const FilterNode> root_;
 };
-
-// Whether its samples are single ones, each with its own time: those of the history are sums of
-// one stack over a window.
-[[nodiscard]] bool HasSampleTimes(const v1::Profile& profile);
 
 }  // namespace profd::client

@@ -9,8 +9,7 @@
 #include <utility>
 
 #include "client/profile/operators/operators.h"
-#include "client/profile/report/function_names.h"
-#include "client/profile/report/sample_filter.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {
@@ -155,15 +154,6 @@ class Search {
     });
   }
 
-  // Off the CPU a sample stands for an interval, which ends here at the earliest: of n sampling
-  // points, one in each period, the first and the last may lie at its very borders.
-  [[nodiscard]] std::uint64_t EndNs(int sample) const {
-    const v1::Samples& samples = profile_.samples();
-    const std::uint64_t count = samples.count(sample);
-    if (samples.state(sample) == v1::STATE_ON_CPU || count <= 2) return samples.time_ns(sample);
-    return samples.time_ns(sample) + samples.raw_weight_ns(sample) / count * (count - 2);
-  }
-
   std::unordered_map<std::uint32_t, Course> CoursesOf(std::uint32_t thread) {
     const v1::Samples& samples = profile_.samples();
     std::unordered_map<std::uint32_t, Course> courses;
@@ -185,7 +175,7 @@ class Search {
         }
         course.depth = std::min(course.depth, depth);
         course.line = line;
-        course.last_ns = std::max(course.last_ns, EndNs(sample));
+        course.last_ns = std::max(course.last_ns, LastPointNs(profile_, sample));
         course.time_ns += samples.weight_ns(sample);
       }
     }
@@ -199,12 +189,7 @@ class Search {
                   .name = frame.name(),
                   .file = frame.file(),
                   .borders = course.falls};
-    const v1::Samples& samples = profile_.samples();
-    for (const int sample : of_thread_[thread]) {
-      const std::uint64_t time_ns = samples.time_ns(sample);
-      if (time_ns >= loop.borders.front().time_ns && time_ns < loop.borders.back().time_ns)
-        loop.samples += samples.count(sample);
-    }
+    CountSamples(profile_, loop);
     return loop;
   }
 
@@ -215,10 +200,38 @@ class Search {
 
 }  // namespace
 
+std::uint32_t StepLoop::StepAt(std::uint64_t time_ns) const {
+  const auto after = std::ranges::upper_bound(borders, time_ns, {}, &StepBorder::time_ns);
+  return after == borders.end() ? 0 : static_cast<std::uint32_t>(after - borders.begin());
+}
+
+Result<void> CheckHasSteps(const v1::Profile& profile) {
+  if (HasSampleTimes(profile)) return {};
+  return Error{ErrorCode::kUnsupported, "this profile has no times of samples, and so no steps",
+               "those of the history have none: collect one"};
+}
+
+// Of n sampling points, one in each period, the first and the last may lie at its very borders.
+std::uint64_t LastPointNs(const v1::Profile& profile, int sample) {
+  const v1::Samples& samples = profile.samples();
+  const std::uint64_t count = samples.count(sample);
+  if (samples.state(sample) == v1::STATE_ON_CPU || count <= 2) return samples.time_ns(sample);
+  return samples.time_ns(sample) + samples.raw_weight_ns(sample) / count * (count - 2);
+}
+
+std::string SourceName(const StepLoop& loop) {
+  return loop.function.empty() ? SafeName(loop.said_by) : loop.function;
+}
+
+void CountSamples(const v1::Profile& profile, StepLoop& loop) {
+  const v1::Samples& samples = profile.samples();
+  for (int i = 0; i < samples.node_size(); ++i)
+    if (samples.thread(i) == loop.thread && loop.StepAt(samples.time_ns(i)) != 0)
+      loop.samples += samples.count(i);
+}
+
 Result<StepLoop> FindStepLoop(const v1::Profile& profile, std::string_view function) {
-  if (!HasSampleTimes(profile))
-    return Error{ErrorCode::kUnsupported, "this profile has no times of samples, and so no steps",
-                 "those of the history have none: collect one"};
+  PROFD_TRY(CheckHasSteps(profile));
   Search search(profile);
   for (const std::uint32_t thread : search.Threads())
     if (auto loop = search.In(thread, function)) return *std::move(loop);

@@ -26,21 +26,28 @@ struct StepLoop {
   // Borders of whole steps, ascending: one more than steps.
   std::vector<StepBorder> borders;
   std::uint64_t samples = 0;  // sampling points of the thread in these steps
+  // The program itself says where steps are: borders are exact. The function is one found in
+  // samples of the same thread; "": there is none.
+  bool exact = false;
+  bool by_ends = false;   // borders are ends of `said_by`, not begins
+  std::string said_by{};  // as the program has it: "Optimizer.step#Adam.step", "label:step"
 
   [[nodiscard]] std::size_t steps() const { return borders.size() - 1; }
   [[nodiscard]] double SamplesPerStep() const {
     return static_cast<double>(samples) / static_cast<double>(steps());
   }
   // So few samples a step do not show all steps, nor how long a single one takes.
-  [[nodiscard]] bool rough() const { return SamplesPerStep() < kEnoughSamples; }
+  // The step in which an instant lies, from 1 on; 0: before the first whole one or after the last.
+  [[nodiscard]] std::uint32_t StepAt(std::uint64_t time_ns) const;
+  [[nodiscard]] bool rough() const { return !exact && SamplesPerStep() < kEnoughSamples; }
 
   static constexpr double kEnoughSamples = 10;
 };
 
 // A function repeats when the line at which it is, in the samples of one thread, falls back. The
 // loop is the outermost function that does so often enough and is on the stack for long enough;
-// functions inside of it repeat, too. Of two at one depth it is
-// the one that is there longer. It is looked for in the thread that runs a framework's optimizer,
+// functions inside of it repeat, too. Of two at one depth it is the one that is there longer. It is
+// looked for in the thread that runs a framework's optimizer,
 // else in main threads, else in all.
 //
 // `function`: take this one instead, a name with or without the file behind it.
@@ -51,5 +58,15 @@ struct StepLoop {
 // The profile has passed CheckProfile. kUnsupported: it has no times of samples. kNotFound: no
 // loop.
 [[nodiscard]] Result<StepLoop> FindStepLoop(const v1::Profile& profile, std::string_view function);
+
+// kUnsupported: the profile has no times of samples, and so no steps.
+[[nodiscard]] Result<void> CheckHasSteps(const v1::Profile& profile);
+// The instant of the last sampling point of a sample, at the earliest: off the CPU a sample stands
+// for an interval.
+[[nodiscard]] std::uint64_t LastPointNs(const v1::Profile& profile, int sample);
+// "train (train.py)", or what said it where no function is known. Safe.
+[[nodiscard]] std::string SourceName(const StepLoop& loop);
+// Sets StepLoop.samples.
+void CountSamples(const v1::Profile& profile, StepLoop& loop);
 
 }  // namespace profd::client

@@ -54,6 +54,7 @@ void ThreadUse::operator+=(const ThreadUse& other) {
   time += other.time;
   woken_ns += other.woken_ns;
   preempted_ns += other.preempted_ns;
+  spin += other.spin;
   for (const BlockedTime& blocked : other.waits) AddBlocked(blocked, waits);
   SortByTime(waits);
   voluntary += other.voluntary;
@@ -80,6 +81,8 @@ std::vector<ThreadUse> UseOfThreads(const v1::Profile& profile) {
     AddBlocked({reason, {ns, samples.count(i), samples.exact(i) ? ns : 0}}, use.waits);
   }
   for (ThreadUse& use : uses) SortByTime(use.waits);
+  const std::vector<SpinCause> causes = SpinCausesOf(profile);
+  for (std::size_t i = 0; i < uses.size(); ++i) uses[i].spin = causes[i];
   return uses;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/profile/report/report_time.h"
+#include "client/profile/threads/spin_cause.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -25,6 +26,7 @@ struct ThreadUse {
   // The two kinds of runnable time, by the clock.
   std::uint64_t woken_ns = 0;
   std::uint64_t preempted_ns = 0;   // or it has yielded
+  SpinCause spin;                   // inferred parts of spinning
   std::vector<BlockedTime> waits;   // most first
   std::uint64_t voluntary = 0;      // switches: it went to sleep
   std::uint64_t involuntary = 0;    // it was preempted, or has yielded

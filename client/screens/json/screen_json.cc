@@ -73,6 +73,24 @@ json SamplingJson(const v1::SamplingStatus& budget) {
           {"off_cpu_factor", budget.off_cpu_factor()}};
 }
 
+json ExportsJson(const v1::StatusResponse& status) {
+  json exports = json::array();
+  for (const v1::ExportStatus& one : status.exports()) {
+    exports.push_back({{"name", one.name()},
+                       {"to", one.to()},
+                       {"sent", one.sent()},
+                       {"sent_bytes", one.sent_bytes()},
+                       {"sent_until_unix_ns", one.sent_until_unix_ns()},
+                       {"retries", one.retries()},
+                       {"spool_profiles", one.spool_profiles()},
+                       {"spool_bytes", one.spool_bytes()},
+                       {"spool_limit_bytes", one.spool_limit_bytes()},
+                       {"gaps_ns", Counts(one.gaps_ns())},
+                       {"last_error", one.last_error()}});
+  }
+  return exports;
+}
+
 json BudgetJson(const v1::BudgetStatus& budget) {
   return {{"sessions", SamplingJson(budget.sessions())},
           {"history", SamplingJson(budget.history())},
@@ -252,6 +270,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
       {"counters", Counts(status.counters())},
       {"replay_file", status.replay_file()},
       {"recording_file", status.recording_file()},
+      {"exports", ExportsJson(status)},
       {"degraded", std::vector<std::string>(status.degraded().begin(), status.degraded().end())},
       {"unreadable",
        std::vector<std::string>(status.unreadable().begin(), status.unreadable().end())}};

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "client/profile/report/report_question.h"
-#include "client/profile/steps/step_table.h"
+#include "client/profile/report/step_table.h"
 #include "client/screens/report/report_sheet.h"
 #include "client/screens/report/report_view.h"
 

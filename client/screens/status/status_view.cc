@@ -185,6 +185,25 @@ std::string HistoryTrouble(const v1::HistoryStatus& history) {
   return text;
 }
 
+// "collector: 12 sent, 1.2 MiB, until 75 s ago; waiting 0 B of 256 MiB".
+std::string Export(const v1::ExportStatus& one) {
+  std::string text = SafeText(one.name()) + ": " + FormatCount(one.sent()) + " sent, " +
+                     FormatBytes(one.sent_bytes()) + "; " + FormatCount(one.spool_profiles()) +
+                     " wait, " + FormatBytes(one.spool_bytes()) + " of " +
+                     FormatBytes(one.spool_limit_bytes());
+  if (one.retries() != 0) text += "; retries " + FormatCount(one.retries());
+  return text + "; to " + SafeText(one.to());
+}
+
+// What the receiver will never have, by cause; "" for nothing.
+std::string ExportGaps(const v1::ExportStatus& one) {
+  std::string text;
+  for (const v1::NamedCount& gap : one.gaps_ns())
+    text += (text.empty() ? "  never sent: " : ", ") + FormatDuration(gap.count()) + " " +
+            SafeText(gap.name());
+  return text;
+}
+
 std::string Notes(const v1::StatusResponse& status, std::size_t width) {
   Table table({{"count", Align::kRight, Shrink::kNever, Tone::kPlain},
                {"counter", Align::kLeft, Shrink::kNever, Tone::kPlain},
@@ -204,13 +223,39 @@ std::string Session(const v1::SessionStatus& session) {
          (session.client().empty() ? "" : ", for " + SafeText(session.client()));
 }
 
+// What a line is about, and what it says; a line that says nothing is left out.
+using Lines = std::vector<std::pair<std::string, std::string>>;
+
+void AddPython(const v1::StatusResponse& status, Lines& lines) {
+  if (!status.has_python() || !status.replay_file().empty()) return;
+  const v1::PythonStatus& python = status.python();
+  lines.emplace_back("python", Interpreters(python));
+  for (const v1::NamedCount& reason : python.refused())
+    lines.emplace_back("",
+                       "refused: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
+  for (const v1::NamedCount& reason : python.waiting())
+    lines.emplace_back("",
+                       "waiting: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
+  lines.emplace_back("", PythonStacks(python));
+}
+
+void AddExports(const v1::StatusResponse& status, Lines& lines) {
+  for (int i = 0; i < status.exports_size(); ++i) {
+    const v1::ExportStatus& one = status.exports(i);
+    lines.emplace_back(i == 0 ? "exports" : "", Export(one));
+    lines.emplace_back("", ExportGaps(one));
+    lines.emplace_back("",
+                       one.last_error().empty() ? "" : "  fails: " + SafeText(one.last_error()));
+  }
+}
+
 }  // namespace
 
 std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
                          const Palette& palette, bool complete) {
   std::string out = palette.Paint(Tone::kStrong, "profd " + SafeText(status.version())) + ", up " +
                     FormatSpan(status.up_ns()) + ", kernel " + SafeText(status.kernel()) + "\n";
-  std::vector<std::pair<std::string, std::string>> lines;
+  Lines lines;
   if (!status.replay_file().empty())
     lines.emplace_back("replay", SafeText(status.replay_file()));
   else
@@ -238,17 +283,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   lines.emplace_back("", Holders(status.memory()));
   lines.emplace_back("unwinding", Tables(status));
   lines.emplace_back("", RefusedTables(status));
-  if (status.has_python() && status.replay_file().empty()) {
-    const v1::PythonStatus& python = status.python();
-    lines.emplace_back("python", Interpreters(python));
-    for (const v1::NamedCount& reason : python.refused())
-      lines.emplace_back("",
-                         "refused: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
-    for (const v1::NamedCount& reason : python.waiting())
-      lines.emplace_back("",
-                         "waiting: " + FormatCount(reason.count()) + " " + SafeText(reason.text()));
-    lines.emplace_back("", PythonStacks(python));
-  }
+  AddPython(status, lines);
   lines.emplace_back("lost", Reasons(status.lost()));
   if (status.has_history()) {
     lines.emplace_back("history", History(status.history()));
@@ -258,6 +293,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
     for (const std::string& loss : status.history().losses())
       lines.emplace_back("", "at the start: " + SafeText(loss));
   }
+  AddExports(status, lines);
   for (int i = 0; i < status.degraded_size(); ++i)
     lines.emplace_back(i == 0 ? "degraded" : "", SafeText(status.degraded(i)));
   constexpr int kShownUnreadable = 5;

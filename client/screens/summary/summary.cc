@@ -120,6 +120,20 @@ std::string ModeLine(const v1::Profile& profile, const SummaryOptions& options) 
   return CutMiddle("note    snapshot mode: waits are sampled, not measured", options.width) + "\n";
 }
 
+// How many switches were recorded, and whether all of them were.
+std::string SwitchesLine(const v1::Profile& profile, const SummaryOptions& options) {
+  if (!profile.has_switches()) return {};
+  const v1::Switches& switches = profile.switches();
+  std::string line = "note    " +
+                     FormatCount(static_cast<std::uint64_t>(switches.thread_size()), "switch") +
+                     " recorded";
+  if (switches.incomplete_size() != 0)
+    line += "; some of " +
+            FormatCount(static_cast<std::uint64_t>(switches.incomplete_size()), "thread") +
+            " are missing";
+  return CutMiddle(line, options.width) + "\n";
+}
+
 // "worker x 4": four of them in each process.
 std::string ThreadLabel(const ThreadRow& row) {
   if (row.count == row.processes) return row.name;
@@ -336,6 +350,7 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
   if (options.complete)
     out += CountLines("note", profile.counters(), options) + RuleLines(profile, options);
   out += ModeLine(profile, options);
+  out += SwitchesLine(profile, options);
   out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;

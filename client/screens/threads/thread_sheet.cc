@@ -59,9 +59,10 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
   sheet.columns = {"pid", "process", "tid", "thread", "threads", "elapsed_ns"};
   for (std::size_t i = 0; i < kParts; ++i)
     sheet.columns.push_back(std::string(PartName(static_cast<TimePart>(i))) + "_ns");
-  sheet.columns.insert(sheet.columns.end(),
-                       {"runnable_woken_ns", "runnable_preempted_ns", "voluntary_switches",
-                        "involuntary_switches", "migrations", "cpus"});
+  sheet.columns.insert(
+      sheet.columns.end(),
+      {"runnable_woken_ns", "runnable_preempted_ns", "voluntary_switches", "involuntary_switches",
+       "migrations", "cpus", "spinning_serial_ns", "spinning_imbalance_ns"});
   for (const WaitReasonEntry& entry : WaitReasons())
     if (!entry.name().empty())
       sheet.columns.push_back("blocked_" + std::string(entry.name()) + "_ns");
@@ -85,6 +86,8 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
          {use.woken_ns, use.preempted_ns, use.voluntary, use.involuntary, use.migrations})
       row.emplace_back(number);
     row.emplace_back(CpuText(use.cpus));
+    row.emplace_back(use.spin.serial_ns);
+    row.emplace_back(use.spin.imbalance_ns);
     for (const WaitReasonEntry& entry : WaitReasons())
       if (!entry.name().empty()) row.emplace_back(BlockedNs(use, entry.reason));
   }
@@ -112,6 +115,8 @@ ordered_json ProcessOf(const v1::Profile& profile, const v1::Process& process,
   for (std::size_t i = 0; i < kParts; ++i)
     object[std::string(PartName(static_cast<TimePart>(i))) + "_ns"] =
         Number(use.time.parts.at(i).ns);
+  object["spinning_serial_ns"] = Number(use.spin.serial_ns);
+  object["spinning_imbalance_ns"] = Number(use.spin.imbalance_ns);
   const UsableCpus usable = UsableBy(profile, process);
   if (usable.by != UsableCpus::By::kUnknown) {
     object["usable_cpus"] = usable.cpus;

@@ -128,6 +128,7 @@ class Screen {
         "\n";
     const auto add = [&](const std::string& line) { text += Wrapped(line, kIndent); };
     add(AverageText(use.time, length_ns_));
+    if (use.spin.serial_ns + use.spin.imbalance_ns != 0) add(CauseText(use));
     const UsableCpus usable = UsableBy(profile_, Process(process));
     if (usable.by != UsableCpus::By::kUnknown)
       add("effective use " + FormatShare(EffectiveUse(use, usable, length_ns_)) + " of " +
@@ -135,6 +136,15 @@ class Screen {
     for (const ThreadAdvice& advice : advice_)
       if (advice.process == process) add(advice.text);
     return text + AtOnce(Process(process));
+  }
+
+  [[nodiscard]] static std::string CauseText(const ThreadUse& use) {
+    const auto share = [&](std::uint64_t ns) {
+      return "~" + FormatShare(ns, use.time[TimePart::kSpinning].ns);
+    };
+    return "spinning: " + share(use.spin.serial_ns) +
+           " while no parallel region runs (serial code), " + share(use.spin.imbalance_ns) +
+           " in a region in which others still work (imbalance)";
   }
 
   [[nodiscard]] std::string PointShare(std::uint64_t part, std::uint64_t points,

@@ -3,10 +3,12 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/profile/report/report_time.h"
+#include "client/profile/steps/program_steps.h"
 #include "client/profile/steps/step_loop.h"
 #include "profd/v1/profile.pb.h"
 
@@ -19,6 +21,16 @@ struct StepPart {
   ReportTime time;    // in all whole steps
 };
 
+// What a program says of one step itself: exact.
+struct StepCourse {
+  std::uint64_t data_ns = 0;  // it waits for data
+  // From the end of the optimizer until the data is there; without a wait for data nothing.
+  std::optional<std::uint64_t> gap_ns;
+  // From there to the optimizer: forward and backward.
+  std::uint64_t work_ns = 0;
+  std::uint64_t tail_ns = 0;  // the optimizer
+};
+
 struct Step {
   std::uint64_t begin_ns = 0;
   std::uint64_t length_ns = 0;  // by its borders
@@ -27,6 +39,7 @@ struct Step {
   // length only on average.
   std::vector<std::uint64_t> line_ns;
   std::vector<std::uint64_t> phase_ns;
+  std::optional<StepCourse> course{};  // of exact steps whose ends are known
 };
 
 struct StepTable {
@@ -47,9 +60,25 @@ struct StepTable {
     std::uint64_t ns = 0;  // 0: none
   };
   [[nodiscard]] Excess ExcessOf(std::size_t step) const;
+  // The part of its course on which a step spent most more than the median, and by how much.
+  struct CourseExcess {
+    const char* part = "";  // "forward and backward"
+    std::uint64_t ns = 0;   // 0: none
+  };
+  [[nodiscard]] CourseExcess CourseExcessOf(std::size_t step) const;
+  // Of one part of the courses.
+  using CoursePart = std::uint64_t (*)(const StepCourse& course);
+  [[nodiscard]] std::uint64_t MedianOf(CoursePart part) const;
+  [[nodiscard]] bool has_courses() const { return !steps.empty() && steps.front().course; }
 };
 
-// The time is that of the loop's thread. The profile has passed CheckProfile.
-[[nodiscard]] StepTable StepsOf(StepLoop loop, const v1::Profile& profile);
+// The parts of a course; waiting for data is a part of the gap, and so shown by itself.
+inline std::uint64_t GapOf(const StepCourse& course) { return course.gap_ns.value_or(0); }
+inline std::uint64_t WorkOf(const StepCourse& course) { return course.work_ns; }
+inline std::uint64_t TailOf(const StepCourse& course) { return course.tail_ns; }
+inline std::uint64_t DataOf(const StepCourse& course) { return course.data_ns; }
+
+// The time is that of the thread with the steps. The profile has passed CheckProfile.
+[[nodiscard]] StepTable StepsOf(const ProgramSteps& steps, const v1::Profile& profile);
 
 }  // namespace profd::client

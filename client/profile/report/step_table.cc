@@ -1,4 +1,4 @@
-#include "client/profile/steps/step_table.h"
+#include "client/profile/report/step_table.h"
 
 #include <algorithm>
 #include <array>
@@ -115,6 +115,26 @@ class Sums {
   std::vector<Cell> cells_;
 };
 
+void AddCourses(const ProgramSteps& program, StepTable& table) {
+  auto data = program.data.begin();
+  for (std::size_t i = 0; i < program.optimizer.size() && i < table.steps.size(); ++i) {
+    Step& step = table.steps[i];
+    const StepCall& optimizer = program.optimizer[i];
+    const std::uint64_t update_ns = std::max(optimizer.begin_ns, step.begin_ns);
+    StepCourse course{.gap_ns = std::nullopt, .tail_ns = optimizer.end_ns - update_ns};
+    std::uint64_t work_from_ns = step.begin_ns;
+    while (data != program.data.end() && data->end_ns <= step.begin_ns) ++data;
+    for (; data != program.data.end() && data->end_ns <= update_ns; ++data) {
+      // One that began in the step before has its begin cut off.
+      course.data_ns += data->end_ns - std::max(data->begin_ns, step.begin_ns);
+      work_from_ns = data->end_ns;
+      course.gap_ns = data->end_ns - step.begin_ns;
+    }
+    course.work_ns = update_ns - work_from_ns;
+    step.course = course;
+  }
+}
+
 }  // namespace
 
 std::uint64_t StepTable::MeanNs() const {
@@ -151,9 +171,41 @@ StepTable::Excess StepTable::ExcessOf(std::size_t step) const {
   return excess;
 }
 
-StepTable StepsOf(StepLoop loop, const v1::Profile& profile) {
+std::uint64_t StepTable::MedianOf(CoursePart part) const {
+  std::vector<std::uint64_t> times;
+  for (const Step& step : steps)
+    if (step.course) times.push_back(part(*step.course));
+  if (times.empty()) return 0;
+  const auto middle = times.begin() + static_cast<std::ptrdiff_t>((times.size() - 1) / 2);
+  std::ranges::nth_element(times, middle);
+  return *middle;
+}
+
+StepTable::CourseExcess StepTable::CourseExcessOf(std::size_t step) const {
+  struct Named {
+    const char* name;
+    CoursePart part;
+  };
+  // What waits for data is in the gap, too: the first that explains it counts.
+  constexpr std::array kCourseParts{Named{"waiting for data", &DataOf}, Named{"gap", &GapOf},
+                                    Named{"forward and backward", &WorkOf}, Named{"tail", &TailOf}};
+  CourseExcess excess;
+  if (!steps[step].course) return excess;
+  for (const Named& one : kCourseParts) {
+    const std::uint64_t median_ns = MedianOf(one.part);
+    const std::uint64_t ns = one.part(*steps[step].course);
+    if (ns <= median_ns || ns - median_ns <= excess.ns) continue;
+    // A gap that is longer by no more than the wait in it.
+    const bool same =
+        one.part == &GapOf && excess.ns != 0 && ns - median_ns - excess.ns < excess.ns / 2;
+    if (!same) excess = {one.name, ns - median_ns};
+  }
+  return excess;
+}
+
+StepTable StepsOf(const ProgramSteps& program, const v1::Profile& profile) {
   StepTable table;
-  table.loop = std::move(loop);
+  table.loop = program.loop;
   const std::vector<StepBorder>& borders = table.loop.borders;
   for (std::size_t i = 0; i + 1 < borders.size(); ++i)
     table.steps.push_back({.begin_ns = borders[i].time_ns,
@@ -165,13 +217,17 @@ StepTable StepsOf(StepLoop loop, const v1::Profile& profile) {
   Sums sums(table.loop, profile);
   for (int i = 0; i < samples.node_size(); ++i) {
     if (samples.thread(i) != table.loop.thread) continue;
-    const auto after =
-        std::ranges::upper_bound(borders, samples.time_ns(i), {}, &StepBorder::time_ns);
-    if (after == borders.begin() || after == borders.end()) continue;
-    sums.Add(i, static_cast<std::size_t>(after - borders.begin()) - 1);
+    const std::uint32_t step = table.loop.StepAt(samples.time_ns(i));
+    if (step == 0) continue;
+    sums.Add(i, step - 1);
     table.all.Add(profile, i);
   }
   sums.Into(table);
+  if (table.loop.name.empty()) {
+    table.lines.clear();
+    for (Step& step : table.steps) step.line_ns.clear();
+  }
+  AddCourses(program, table);
   return table;
 }
 
