@@ -19,6 +19,7 @@ struct CollectOptions {
   std::optional<std::uint64_t> duration_ns;  // none: 10 s, or until the command ends
   Sampling sampling;
   bool hardware_cycles = false;
+  bool switches = false;
   bool inlined = true;
   bool lines = true;
   bool no_progress = false;
@@ -42,6 +43,7 @@ class CollectVerb : public Verb {
     std::string duration;
     RawSampling sampling;
     bool cycles = false;
+    bool switches = false;
     RawPlaces places;
     bool no_progress = false;
     OutputOptions output;

@@ -19,6 +19,7 @@
 #include "client/commands/threads.h"
 #include "client/commands/top.h"
 #include "client/commands/waits.h"
+#include "client/commands/web/web.h"
 
 namespace profd::client {
 namespace {
@@ -31,6 +32,7 @@ constexpr const char* kFooter =
     "  profctl top                            who is busy, live\n"
     "  profctl dump -p 1234                   what each of its threads does right now\n"
     "  profctl query --since 1h               what the host did in the last hour\n"
+    "  profctl web                            all of it, in a browser\n"
     "\n"
     "Options of a command: profctl COMMAND --help";
 
@@ -42,6 +44,7 @@ std::vector<std::unique_ptr<Verb>> MakeVerbs() {
   verbs.push_back(std::make_unique<WaitsVerb>());
   verbs.push_back(std::make_unique<ThreadsVerb>());
   verbs.push_back(std::make_unique<ReportVerb>());
+  verbs.push_back(std::make_unique<WebVerb>());
   verbs.push_back(std::make_unique<QueryVerb>());
   verbs.push_back(std::make_unique<ListVerb>());
   verbs.push_back(std::make_unique<DumpVerb>());

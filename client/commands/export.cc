@@ -14,7 +14,7 @@ namespace profd::client {
 namespace {
 
 Result<bool> Export(const ExportCommandOptions& options, const Context& context) {
-  const Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
+  Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   Result<v1::Profile> read = ReadProfileFile(options.input);
   if (!read) return read.error();

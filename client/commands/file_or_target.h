@@ -60,6 +60,7 @@ class AnySourceVerb : public Verb {
   explicit AnySourceVerb(Command command) : Verb(std::move(command)) {}
 
   [[nodiscard]] Source& source() { return source_; }
+  [[nodiscard]] const Source& source() const { return source_; }
 
   // All options of the source; not those of the output.
   void AddSource();

@@ -19,7 +19,7 @@ namespace profd::client {
 namespace {
 
 Result<bool> Query(const QueryOptions& options, const Context& context) {
-  const Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
+  Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return plan.error();
   // Only the temporary files have to be looked after: asking may be broken off at any time.
   const Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <tuple>
 #include <utility>
 
 #include "client/cli/values.h"
@@ -67,6 +68,9 @@ ReportVerb::ReportVerb()
                      "  profctl report out.json --callers malloc --callees malloc\n"
                      "  profctl report out.json --annotate train.py\n"
                      "  profctl report $(pgrep -f train.py) --steps\n"
+                     "  profctl report 1234 --steps --step uprobe:libtrain.so:begin_step\n"
+                     "  profctl report out.json --filter 'step = 12' --by function\n"
+                     "  profctl report $(pgrep -f train.py) --exact\n"
                      "  profctl report 2h..1h --by wait --unit nginx"}) {
   AddSource();
   AddQuestion();
@@ -96,13 +100,14 @@ void ReportVerb::AddQuestion() {
        .into = &raw_.filter,
        .value = "EXPR",
        .help = "only samples that fit: function, module, file, thread, process, operator, "
-               "phase, state, wait, time or label:NAME, then =, != or ~, then a value; and, or, "
-               "not, ( )",
+               "phase, state, wait, time, step or label:NAME, then =, != or ~, then a value; and, "
+               "or, not, ( )",
        .more =
            "A sample has a function, module or file if any frame of its stack has. ~ "
            "is a regular expression of RE2 that fits a part of the text. time = 2..5 "
-           "takes the samples that begin there, in seconds since the start; those of the history "
-           "have no times."});
+           "takes the samples that begin there, in seconds since the start; step = 3..5 those of "
+           "all threads in these steps, as --steps has them. Samples of the history have no "
+           "times."});
   command().Add({.group = kReportGroup,
                  .names = "--sort",
                  .into = &raw_.sort,
@@ -168,16 +173,34 @@ void ReportVerb::AddSteps() {
   command().Add({.group = kReportGroup,
                  .names = "--steps",
                  .into = &raw_.steps,
-                 .help = "the steps of a Python program's training loop: how long they take, where "
-                         "their time goes, by line and phase, and which were slow",
-                 .more = "The loop is the outermost function whose line falls back again and "
-                         "again. With fewer than ten samples a step, steps are missed, and what "
-                         "is said of single ones has a ~; a higher -F helps."});
+                 .help = "the steps of a training loop: how long they take, where their time goes, "
+                         "by line and phase, and which were slow",
+                 .more =
+                     "Of PyTorch a step lasts from the end of one call of the optimizer to that "
+                     "of the next: exact, and with the time that it waits for data. --step names "
+                     "another source. Where threads publish a label `step`, each value of it is "
+                     "one. Else the loop of a Python program is found in samples: it "
+                     "is the outermost function whose line falls back again and "
+                     "again. With fewer than ten samples a step, steps are missed, and what "
+                     "is said of single ones has a ~; a higher -F helps."});
+  AddStep(command(), source().sampling);
+  command().Add({.group = kReportGroup,
+                 .names = "--step-name",
+                 .into = &raw_.step_name,
+                 .value = "NAME",
+                 .help = "of steps: what ends one: a name of the program's own, as in "
+                         "record_function(NAME); default the optimizer"});
   command().Add({.group = kReportGroup,
                  .names = "--loop",
                  .into = &raw_.loop,
                  .value = "FUNCTION",
-                 .help = "of --steps: the function with the loop"});
+                 .help = "of steps: the function with the loop"});
+  command().Add({.group = kReportGroup,
+                 .names = "--exact",
+                 .into = &raw_.exact,
+                 .help = "calls that the program itself names: how many, and their exact time",
+                 .more = "Of PyTorch: record_function(NAME), its optimizers and data loaders. "
+                         "Samples do not count calls, so no other report has their number."});
 }
 
 Result<ReportQuestion> ReportVerb::TakeQuestion() const {
@@ -195,38 +218,58 @@ Result<ReportQuestion> ReportVerb::TakeQuestion() const {
   }
   question.kernel = raw_.kernel;
   PROFD_TRY(TakeForm(question));
+  PROFD_TRY(TakeSteps(question));
   return question;
 }
 
 Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
   const bool sides = !raw_.callers.empty() || !raw_.callees.empty();
   const bool annotation = !raw_.annotate.empty();
+  const bool fixed = annotation || raw_.steps || raw_.exact;  // neither a table nor a tree
   if (static_cast<int>(!raw_.by.empty()) + static_cast<int>(sides) + static_cast<int>(raw_.tree) +
-          static_cast<int>(annotation) + static_cast<int>(raw_.steps) >
+          static_cast<int>(annotation) + static_cast<int>(raw_.steps) +
+          static_cast<int>(raw_.exact) >
       1)
     return Usage(
-        "--by, --callers with --callees, --tree, --annotate and --steps are different reports",
+        "--by, --callers with --callees, --tree, --annotate, --steps and --exact are different "
+        "reports",
         "name one of them");
-  if (!raw_.loop.empty() && !raw_.steps)
-    return Usage("--loop is for --steps", "name that, too, or leave it out");
   if (raw_.timeline && !raw_.tree)
     return Usage("--timeline is for --tree", "name that, too, or leave it out");
   const bool of_tree = sides || raw_.tree;
   if (!raw_.depth.empty() && !of_tree)
     return Usage("--depth is for trees", "that is --callers, --callees or --tree");
-  if (!raw_.sort.empty() && (of_tree || annotation || raw_.steps))
+  if (!raw_.sort.empty() && (of_tree || fixed))
     return Usage("--sort is for tables by one key", "leave it out");
-  if (!raw_.limit.empty() && (annotation || raw_.steps))
-    return Usage("--limit is for tables and trees", "leave it out");
+  if (!raw_.limit.empty() && fixed) return Usage("--limit is for tables and trees", "leave it out");
+  if (!raw_.filter.empty() && raw_.exact)
+    return Usage("--filter is for samples, and --exact for calls", "leave one of them out");
   question.callers = raw_.callers;
   question.callees = raw_.callees;
   question.tree = raw_.tree;
   question.timeline = raw_.timeline;
   question.annotate = raw_.annotate;
   question.steps = raw_.steps;
-  question.loop = raw_.loop;
-  if (annotation || raw_.steps) return {};
+  question.exact = raw_.exact;
+  if (fixed) return {};
   return of_tree ? TakeTree(question) : TakeTable(question);
+}
+
+Result<void> ReportVerb::TakeSteps(ReportQuestion& question) const {
+  const std::string& step = source().sampling.step;
+  const bool watched = question.NeedsSteps() || question.exact;  // what --step names
+  for (const auto& [option, value, fits] : {std::tuple("--loop", raw_.loop, question.NeedsSteps()),
+                                            {"--step-name", raw_.step_name, question.NeedsSteps()},
+                                            {"--step", step, watched}})
+    if (!value.empty() && !fits)
+      return Usage(std::string(option) + " is for steps",
+                   "name --steps, --by step or a filter by step, too, or leave it out");
+  question.step_choice = {.source = step == "none"   ? "loop"
+                                    : step == "auto" ? ""
+                                                     : step,
+                          .name = raw_.step_name,
+                          .loop = raw_.loop};
+  return {};
 }
 
 Result<void> ReportVerb::TakeTable(ReportQuestion& question) const {

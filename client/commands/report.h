@@ -29,7 +29,9 @@ class ReportVerb : public AnySourceVerb {
     bool timeline = false;
     std::string annotate;
     bool steps = false;
+    bool exact = false;
     std::string loop;
+    std::string step_name;
     NameOptions names;
   };
 
@@ -38,6 +40,7 @@ class ReportVerb : public AnySourceVerb {
   void AddSteps();
   [[nodiscard]] Result<ReportQuestion> TakeQuestion() const;
   [[nodiscard]] Result<void> TakeForm(ReportQuestion& question) const;
+  [[nodiscard]] Result<void> TakeSteps(ReportQuestion& question) const;
   [[nodiscard]] Result<void> TakeTable(ReportQuestion& question) const;
   [[nodiscard]] Result<void> TakeTree(ReportQuestion& question) const;
 

@@ -227,6 +227,7 @@ class Top {
     request.set_budget_cpus(options_.sampling.budget_cpus);
     request.set_no_hooks(options_.sampling.no_hooks);
     request.set_no_wakers(options_.sampling.no_wakers);
+    request.add_steps("none");
     request.set_progress_interval_ns(kProgressNs);
     request.set_no_lines(true);
     return request;

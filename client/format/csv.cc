@@ -1,4 +1,5 @@
-// csv: a row per distinct stack of a thread in a state, for spreadsheets and data frames.
+// csv: a row per distinct stack of a thread in a state, with its labels, for spreadsheets and data
+// frames.
 //
 // Rows add up to the time of the profile; the one with most time is the first. RFC 4180, UTF-8,
 // lines end with a newline alone. A text that a spreadsheet would take for a formula stands behind
@@ -14,6 +15,7 @@
 
 #include "client/format/exporter.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
 #include "client/profile/profile_facts.h"
@@ -26,7 +28,7 @@ namespace profd::client {
 namespace {
 
 constexpr std::string_view kColumns =
-    "process,pid,thread,tid,state,wait,gil,class,operator,phase,waits_for,path,samples,ns,"
+    "process,pid,thread,tid,state,wait,gil,class,operator,phase,labels,waits_for,path,samples,ns,"
     "function,module,file,line,stack\n";
 constexpr std::uint64_t kMaxBytes = 4ull << 30;  // of stacks, in all rows
 
@@ -52,6 +54,7 @@ struct Key {
   v1::FrameClass frame_class = v1::CLASS_NONE;
   std::int64_t op = -1;  // of Operators.names()
   v1::Phase phase = v1::PHASE_NONE;
+  std::uint32_t labels = 0;
   std::string waits_for = {};
   std::string path = {};
   std::uint32_t leaf = 0;  // of the tree
@@ -103,6 +106,7 @@ class Table {
             .wait = samples.wait(i),
             .gil = GilOf(samples, i),
             .phase = operators_.PhaseOf(i),
+            .labels = LabelsOf(profile_, i),
             .leaf = tree_.leaves[static_cast<std::size_t>(i)]};
     if (const v1::Rule* rule = RuleOf(profile_, i)) key.frame_class = rule->frame_class();
     if (const auto op = operators_.OperatorOf(i)) key.op = *op;
@@ -130,11 +134,13 @@ class Table {
     if (process.pid() != 0) out << process.pid();
     out << ',' << Cell(SafeName(thread.comm())) << ',';
     if (thread.tid() != 0) out << thread.tid();
+    const std::string labels = LabelsText(profile_, key.labels);
     for (const std::string_view text :
          {PartName(key.part), WaitName(key.wait), GilName(key.gil), ClassName(key.frame_class),
           key.op < 0 ? std::string_view()
                      : std::string_view(operators_.names()[static_cast<std::size_t>(key.op)]),
-          PhaseName(key.phase), std::string_view(key.waits_for), std::string_view(key.path)})
+          PhaseName(key.phase), std::string_view(labels), std::string_view(key.waits_for),
+          std::string_view(key.path)})
       out << ',' << Cell(text);
     out << ',' << time.samples << ',' << time.ns << ',';
     WriteStack(key.leaf, out);

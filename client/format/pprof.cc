@@ -16,12 +16,10 @@
 #include <array>
 #include <map>
 #include <string>
-#include <tuple>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
-#include "client/format/pprof.pb.h"
 #include "client/profile/check_profile.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
@@ -30,11 +28,12 @@
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "daemon/base/files.h"
+#include "daemon/base/pprof/pprof.pb.h"
+#include "daemon/base/pprof/pprof_tables.h"
 
 namespace profd::client {
 namespace {
 
-constexpr std::uint64_t kPageBytes = 4096;
 // Location ids over all samples: the format has no tree, and a protobuf ends at 2 GiB.
 constexpr std::uint64_t kMaxLocationIds = 200'000'000;
 
@@ -78,9 +77,7 @@ class Builder {
         style_{.signature = options.signatures,
                .mangled = options.mangled,
                .place = false,
-               .inlined = false} {
-    String("");
-  }
+               .inlined = false} {}
 
   Result<pprof::Profile> Build() && {
     WriteHeader();
@@ -90,29 +87,19 @@ class Builder {
   }
 
  private:
-  std::int64_t String(std::string_view text) {
-    const auto next = static_cast<std::int64_t>(out_.string_table_size());
-    const auto [known, added] = strings_.emplace(text, next);
-    if (added) out_.add_string_table(std::string(text));
-    return known->second;
-  }
-
-  void SetType(pprof::ValueType* type, std::string_view name, std::string_view unit) {
-    type->set_type(String(name));
-    type->set_unit(String(unit));
-  }
+  std::int64_t String(std::string_view text) { return tables_.String(text); }
 
   void WriteHeader() {
     const Mode mode = ModeOf(profile_);
     const std::string_view shown = mode == Mode::kWall    ? "wall"
                                    : mode == Mode::kOnCpu ? "cpu"
                                                           : "off_cpu";
-    SetType(out_.add_sample_type(), "samples", "count");
-    SetType(out_.add_sample_type(), "wall", "nanoseconds");
-    SetType(out_.add_sample_type(), "cpu", "nanoseconds");
-    SetType(out_.add_sample_type(), "off_cpu", "nanoseconds");
+    tables_.SetType(out_.add_sample_type(), "samples", "count");
+    tables_.SetType(out_.add_sample_type(), "wall", "nanoseconds");
+    tables_.SetType(out_.add_sample_type(), "cpu", "nanoseconds");
+    tables_.SetType(out_.add_sample_type(), "off_cpu", "nanoseconds");
     out_.set_default_sample_type(String(shown));
-    SetType(out_.mutable_period_type(), shown, "nanoseconds");
+    tables_.SetType(out_.mutable_period_type(), shown, "nanoseconds");
     out_.set_period(static_cast<std::int64_t>(mode == Mode::kOffCpu ? profile_.off_cpu_period_ns()
                                                                     : profile_.on_cpu_period_ns()));
     out_.set_time_nanos(static_cast<std::int64_t>(profile_.start_unix_ns()));
@@ -146,20 +133,9 @@ class Builder {
       });
     }
     for (const auto& [module, range] : ordered) {
-      pprof::Mapping* mapping = out_.add_mapping();
-      mapping->set_id(static_cast<std::uint64_t>(out_.mapping_size()));
-      mapping->set_memory_start(range.first / kPageBytes * kPageBytes);
-      mapping->set_file_offset(mapping->memory_start());
-      const std::uint64_t limit = (range.last / kPageBytes + 1) * kPageBytes;
-      mapping->set_memory_limit(limit > range.last ? limit : ~0ull);
-      mapping->set_filename(String(module));
-      if (const auto id = build_ids.find(module); id != build_ids.end())
-        mapping->set_build_id(String(id->second));
-      mapping->set_has_functions(true);
-      mapping->set_has_filenames(true);
-      mapping->set_has_line_numbers(true);
-      mapping->set_has_inline_frames(true);
-      mappings_.emplace(module, mapping->id());
+      const auto id = build_ids.find(module);
+      mappings_.emplace(module, tables_.AddMapping(module, id == build_ids.end() ? "" : id->second,
+                                                   range.first, range.last));
     }
   }
 
@@ -255,8 +231,7 @@ class Builder {
   }
 
   void AddLabel(pprof::Sample* sample, std::string_view key, std::string_view value) {
-    const std::int64_t name = String(key);  // the order of strings is that of their use
-    AddText(sample, name, String(value));
+    tables_.AddLabel(sample, key, value);
   }
 
   // Both are strings of the file.
@@ -316,7 +291,7 @@ class Builder {
       no_stack_ = static_cast<std::uint64_t>(out_.location_size());
       location->set_id(no_stack_);
       const std::int64_t name = String(kNoStack);
-      location->add_line()->set_function_id(AddFunction(name, name, 0));
+      location->add_line()->set_function_id(tables_.Function(name, name, 0));
     }
     return no_stack_;
   }
@@ -326,20 +301,7 @@ class Builder {
     const std::int64_t name = String(FrameName(frame, style_));
     const std::int64_t full =
         frame.full_name().empty() ? name : String(SafeName(frame.full_name()));
-    return AddFunction(name, full, frame.file().empty() ? 0 : String(SafeName(frame.file())));
-  }
-
-  std::uint64_t AddFunction(std::int64_t name, std::int64_t system_name, std::int64_t file) {
-    const auto next = static_cast<std::uint64_t>(out_.function_size()) + 1;
-    const auto [known, added] = functions_.emplace(std::tuple(name, system_name, file), next);
-    if (added) {
-      pprof::Function* function = out_.add_function();
-      function->set_id(next);
-      function->set_name(name);
-      function->set_system_name(system_name);
-      function->set_filename(file);
-    }
-    return known->second;
+    return tables_.Function(name, full, frame.file().empty() ? 0 : String(SafeName(frame.file())));
   }
 
   const v1::Frame& Frame(std::uint32_t index) const {
@@ -350,12 +312,11 @@ class Builder {
   const Operators operators_;
   const FrameStyle style_;  // pprof itself shows places and what is inlined
   pprof::Profile out_;
-  std::unordered_map<std::string, std::int64_t> strings_;
+  PprofTables tables_{out_};
   std::unordered_map<std::string, std::uint64_t> mappings_;            // by module
   std::map<std::vector<std::uint32_t>, std::uint64_t> locations_;      // by frames
   std::uint64_t no_stack_ = 0;                                         // location
   std::map<std::pair<std::uint32_t, std::uint32_t>, PathText> paths_;  // by process and path
-  std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, std::uint64_t> functions_;
 };
 
 Result<void> Write(const v1::Profile& profile, const ExportOptions& options, std::ostream& out) {

@@ -139,8 +139,9 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   if (report_ == Report::kWaits) return RenderWaitReport(output.report, profile, look);
   if (report_ == Report::kThreads) return RenderThreadReport(output.report, profile, look);
   if (report_ == Report::kReport)
-    return RenderProfileReport(output.report, profile, question_,
-                               {.look = look, .names = options_});
+    return RenderProfileReport(
+        output.report, profile, question_,
+        {.look = look, .names = options_, .steps = steps_ ? &*steps_ : nullptr});
   if (std::string table =
           RenderTable(output.report, profile, width, palette, context.global.verbose);
       !table.empty())
@@ -193,9 +194,14 @@ bool OutputPlan::IsComplete(const Output& output) const {
   return output.report != Report::kSummary && report_ != Report::kReport;
 }
 
-Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) const {
+Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) {
   if (report_ == Report::kWaits) PROFD_TRY(CheckWaits(profile));
-  if (report_ == Report::kReport) return RestrictTo(question_, std::move(profile));
+  if (report_ == Report::kReport) {
+    auto subject = RestrictTo(question_, std::move(profile));
+    if (!subject) return subject.error();
+    steps_ = std::move(subject->steps);
+    return std::move(subject->profile);
+  }
   if (!gil_) return profile;
   return OnlyGil(profile);
 }

@@ -31,8 +31,8 @@ class OutputPlan {
                                                bool stdout_is_terminal);
 
   // What of a profile is written: all, or what options restrict it to. kNotFound: nothing is left,
-  // or it does not hold what is reported.
-  [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile) const;
+  // or it does not hold what is reported. Before Write, with the profile that it writes.
+  [[nodiscard]] Result<v1::Profile> Restrict(v1::Profile profile);
   // Writes all; one that fails is reported on the console and does not keep the others from being
   // written. `footer` stands below a summary on a terminal.
   [[nodiscard]] bool Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
@@ -68,6 +68,7 @@ class OutputPlan {
   bool gil_;
   std::optional<GroupKey> group_by_;
   ReportQuestion question_;
+  std::optional<ProgramSteps> steps_;  // of the profile before it was restricted
   std::vector<Output> outputs_;
 };
 

@@ -12,9 +12,11 @@
 #include "client/profile/report/annotation.h"
 #include "client/profile/report/call_tree.h"
 #include "client/profile/report/report_table.h"
-#include "client/profile/steps/step_loop.h"
-#include "client/profile/steps/step_table.h"
+#include "client/profile/report/step_table.h"
+#include "client/profile/steps/named_calls.h"
+#include "client/profile/steps/step_events.h"
 #include "client/screens/report/annotation_view.h"
+#include "client/screens/report/calls_view.h"
 #include "client/screens/report/report_sheet.h"
 #include "client/screens/report/report_view.h"
 #include "client/screens/report/steps_view.h"
@@ -101,12 +103,22 @@ class Rendering {
     return report_ == Report::kReport ? text : Text(sheet);
   }
 
-  [[nodiscard]] Result<std::string> Steps() const {
-    auto loop = FindStepLoop(profile_, question_.loop);
-    if (!loop) return loop.error();
-    const StepTable table = StepsOf(*std::move(loop), profile_);
+  [[nodiscard]] Result<std::string> Steps(const ProgramSteps& steps) const {
+    const StepTable table = StepsOf(steps, profile_);
     if (report_ != Report::kReport) return Rows(SheetOf(table, profile_));
     return RenderSteps(profile_, table, question_, view_);
+  }
+
+  [[nodiscard]] Result<std::string> Calls() const {
+    const std::vector<NamedCalls> calls = NamedCallsOf(profile_);
+    if (calls.empty()) {
+      const std::string why = WhyNotWatched(profile_);
+      return Error{ErrorCode::kNotFound, "the program has named no call",
+                   why.empty() ? "PyTorch's record_function does, and --step SPEC names functions"
+                               : "not watched: " + why};
+    }
+    if (report_ != Report::kReport) return Text(SheetOf(calls));
+    return RenderCalls(profile_, calls, question_, view_);
   }
 
   [[nodiscard]] Result<std::string> Annotate() const {
@@ -179,9 +191,21 @@ Result<Report> ProfileReportOf(const std::string& file, const std::string& forma
   return kReportFormats.Find(file, format);
 }
 
-Result<v1::Profile> RestrictTo(const ReportQuestion& question, v1::Profile profile) {
-  if (!question.filter) return profile;
-  return question.filter->Apply(std::move(profile));
+Result<ReportSubject> RestrictTo(const ReportQuestion& question, v1::Profile profile) {
+  ReportSubject subject;
+  if (question.NeedsSteps()) {
+    auto steps = FindProgramSteps(profile, question.step_choice);
+    if (!steps) return steps.error();
+    subject.steps = *std::move(steps);
+  }
+  if (question.filter) {
+    auto restricted =
+        question.filter->Apply(std::move(profile), subject.steps ? &subject.steps->loop : nullptr);
+    if (!restricted) return restricted.error();
+    profile = *std::move(restricted);
+  }
+  subject.profile = std::move(profile);
+  return subject;
 }
 
 Result<std::string> RenderProfileReport(Report report, const v1::Profile& profile,
@@ -191,9 +215,11 @@ Result<std::string> RenderProfileReport(Report report, const v1::Profile& profil
   table_options.style.signature = options.names.signatures;
   table_options.style.mangled = options.names.mangled;
   table_options.kernel = question.kernel;
+  if (options.steps != nullptr) table_options.steps = &options.steps->loop;
   const Rendering rendering(report, profile, question, options, table_options);
   if (!question.annotate.empty()) return rendering.Annotate();
-  if (question.steps) return rendering.Steps();
+  if (question.steps) return rendering.Steps(*options.steps);
+  if (question.exact) return rendering.Calls();
   if (question.tree) return rendering.Tree();
   if (!question.callers.empty() || !question.callees.empty()) return rendering.Sides();
   return question.keys.size() == 2 ? rendering.Cross() : rendering.Table();

@@ -1,12 +1,14 @@
 // The formats of `report`: a table, CSV, JSON.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "client/cli/output_options.h"
 #include "client/commands/common/report_formats.h"
 #include "client/profile/options.h"
+#include "client/profile/steps/program_steps.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
 
@@ -20,10 +22,17 @@ namespace profd::client {
 struct ProfileReportOptions {
   ReportLook look{};
   ExportOptions names{};
+  const ProgramSteps* steps = nullptr;  // as ReportSubject has them
 };
 
-// The samples that the question is about. The profile must have passed CheckProfile.
-[[nodiscard]] Result<v1::Profile> RestrictTo(const ReportQuestion& question, v1::Profile profile);
+// What the question is about.
+struct ReportSubject {
+  v1::Profile profile;                // the samples that fit
+  std::optional<ProgramSteps> steps;  // of all samples; where the question needs them
+};
+
+// The profile must have passed CheckProfile.
+[[nodiscard]] Result<ReportSubject> RestrictTo(const ReportQuestion& question, v1::Profile profile);
 // Of a profile that RestrictTo has made.
 [[nodiscard]] Result<std::string> RenderProfileReport(Report report, const v1::Profile& profile,
                                                       const ReportQuestion& question,

@@ -21,8 +21,9 @@ namespace profd::client {
 namespace {
 
 // Colours that chrome://tracing has for states of threads.
-constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kColours{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 7> kColours{
     {{"working", "thread_state_running"},
+     {"running", "thread_state_running"},
      {"spinning", "terrible"},
      {"runnable", "thread_state_runnable"},
      {"blocked:io", "thread_state_iowait"},
@@ -91,7 +92,7 @@ class Writer {
     Event('X', row.process, row.id)
         << ",\"ts\":" << Time(slice.begin_ns) << ",\"dur\":" << Us(slice.end_ns - slice.begin_ns)
         << ",\"name\":" << names_[slice.name];
-    if (row.kind == RowKind::kStates)
+    if (row.kind == RowKind::kStates || row.kind == RowKind::kSwitches)
       for (const auto& [state, colour] : kColours)
         if (rows_.names[slice.name].starts_with(state)) {
           out_ << ",\"cname\":\"" << colour << '"';

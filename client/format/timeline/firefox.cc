@@ -24,13 +24,14 @@
 
 #include "client/format/timeline/timeline.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/report/report_time.h"
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
-#include "client/profile/steps/step_loop.h"
+#include "client/profile/steps/program_steps.h"
 #include "client/profile/wait_reasons.h"
 #include "client/text/escape.h"
 #include "client/text/number.h"
@@ -329,8 +330,8 @@ class Builder {
   [[nodiscard]] std::string Time(std::uint64_t ns) const { return Ms(ns - timeline_.begin_ns); }
 
   void FindSteps() {
-    auto loop = FindStepLoop(profile_, "");
-    if (loop && !loop->rough()) loop_ = *std::move(loop);
+    auto steps = FindProgramSteps(profile_, {});
+    if (steps && !steps->loop.rough()) loop_ = std::move(steps->loop);
   }
 
   // The graph takes the border between two samples half way between them. A long slice has two
@@ -392,6 +393,7 @@ class Builder {
     };
     std::optional<std::size_t> wait;
     std::optional<std::size_t> op;
+    std::optional<std::size_t> label;
     for (const TimelineSlice& slice : track.slices) {
       const int i = slice.sample;
       if (profile_.samples().state(i) == v1::STATE_BLOCKED)
@@ -404,6 +406,10 @@ class Builder {
                 QuoteJson(name ? operators_.names()[*name] : "") +
                 ",\"phase\":" + QuoteJson(PhaseName(phase)) + "}",
             op);
+      if (const std::uint32_t labels = LabelsOf(profile_, i); labels != 0)
+        add(slice, "Labels", kOther,
+            "{\"type\":\"Labels\",\"labels\":" + QuoteJson(LabelsText(profile_, labels)) + "}",
+            label);
     }
     if (loop_ && loop_->thread == track.thread)
       for (std::size_t i = 0; i + 1 < loop_->borders.size(); ++i)
@@ -411,7 +417,7 @@ class Builder {
           markers.push_back(
               {loop_->borders[i].time_ns, loop_->borders[i + 1].time_ns, "Step", kOther,
                "{\"type\":\"Step\",\"step\":" + QuoteJson(std::to_string(i + 1)) +
-                   ",\"function\":" + QuoteJson(loop_->function) + ",\"reach\":" +
+                   ",\"function\":" + QuoteJson(SourceName(*loop_)) + ",\"reach\":" +
                    QuoteJson("+-" + FormatDuration(loop_->borders[i].reach_ns)) + "}"});
     std::ranges::stable_sort(markers, {}, &Marker::begin_ns);
     return markers;
@@ -509,6 +515,9 @@ class Builder {
                   field("reason", "Reason") + "," + field("waker", "Ended by") + "," +
                       field("path", "Waits for"),
                   "A thread was blocked; who ended the wait, and on whom that one waited.") +
+           "," +
+           schema("Labels", "{marker.data.labels}", field("labels", "Labels"),
+                  "What the thread published about its present work.") +
            "," +
            schema("Operator", "{marker.data.operator} {marker.data.phase}",
                   field("operator", "Operator") + "," + field("phase", "Phase"),

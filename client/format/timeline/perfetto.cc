@@ -189,10 +189,15 @@ class Writer {
           track->set_child_ordering(kByRank);
           break;
         case RowKind::kStates:
+        case RowKind::kSwitches:
         case RowKind::kOperators:
           track->set_parent_uuid(RowTrack(thread));
-          track->set_name(row.kind == RowKind::kStates ? "states" : "operators");
-          track->set_sibling_order_rank(row.kind == RowKind::kStates ? 0 : 1);
+          track->set_name(row.kind == RowKind::kStates     ? "states"
+                          : row.kind == RowKind::kSwitches ? "switches, exact"
+                                                           : "operators");
+          track->set_sibling_order_rank(row.kind == RowKind::kSwitches ? 0
+                                        : row.kind == RowKind::kStates ? 1
+                                                                       : 2);
           break;
         case RowKind::kSteps:
           track->set_parent_uuid(ProcessTrack(row.process));

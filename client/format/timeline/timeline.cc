@@ -6,8 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "client/profile/profile_facts.h"
 #include "client/profile/report/report_time.h"
-#include "client/profile/report/sample_filter.h"
 #include "client/text/number.h"
 
 namespace profd::client {

@@ -7,13 +7,14 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/report/report_time.h"
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
-#include "client/profile/steps/step_loop.h"
+#include "client/profile/steps/program_steps.h"
 #include "client/text/number.h"
 
 namespace profd::client {
@@ -78,12 +79,13 @@ class Builder {
       return profile_.threads(static_cast<int>(timeline_.tracks[i].thread)).process();
     });
     states_row_.assign(timeline_.tracks.size(), kNoRow);
+    SortSwitches();
     for (const std::size_t i : order) {
       PROFD_TRY(AddTrack(i));
     }
     if (timeline_.has_times) {
       AddSteps();
-      AddFlows();
+      profile_.has_switches() ? AddWakeFlows() : AddFlows();
       AddCounters();
     }
     timeline_.tracks.clear();
@@ -92,6 +94,11 @@ class Builder {
   }
 
  private:
+  static Error TooLarge() {
+    return Error{ErrorCode::kExhausted, "the profile is too large for a timeline",
+                 "write json or folded, or collect for a shorter time"};
+  }
+
   std::uint32_t Name(const std::string& name) {
     const auto next = static_cast<std::uint32_t>(out_.names.size());
     const auto [known, is_new] = names_.try_emplace(name, next);
@@ -137,6 +144,7 @@ class Builder {
     states_row_[index] = static_cast<std::uint32_t>(
         AddRow(RowKind::kStates, name + ": states", track.thread, DistinctId(0, tids_)));
     PROFD_TRY(Fill(track, states_row_[index], &Builder::StateLevels));
+    PROFD_TRY(AddSwitches(track, name));
     const auto has_operators = [&](const TimelineSlice& slice) {
       return operators_.OperatorOf(slice.sample).has_value() ||
              operators_.PhaseOf(slice.sample) != v1::PHASE_NONE;
@@ -157,9 +165,7 @@ class Builder {
       const std::size_t before = out_.rows[row].slices.size();
       nest.Add(slice, levels_);
       slices_ += out_.rows[row].slices.size() - before;
-      if (slices_ > TraceRows::kMaxSlices)
-        return Error{ErrorCode::kExhausted, "the profile is too large for a timeline",
-                     "write json or folded, or collect for a shorter time"};
+      if (slices_ > TraceRows::kMaxSlices) return TooLarge();
     }
     return {};
   }
@@ -201,6 +207,8 @@ class Builder {
     if (const v1::Rule* rule = RuleOf(profile_, i))
       detail.emplace_back("class", ClassName(rule->frame_class()));
     if (const auto gil = GilName(GilOf(samples, i)); !gil.empty()) detail.emplace_back("gil", gil);
+    if (const auto labels = LabelsText(profile_, LabelsOf(profile_, i)); !labels.empty())
+      detail.emplace_back("labels", labels);
     if (samples.state(i) == v1::STATE_BLOCKED && samples.path_size() > 0 && samples.path(i) != 0) {
       const std::uint32_t process = profile_.threads(static_cast<int>(samples.thread(i))).process();
       const auto [known, is_new] = chains_.try_emplace({process, samples.path(i)});
@@ -212,16 +220,116 @@ class Builder {
     return Detail(std::move(detail));
   }
 
-  void AddSteps() {
-    const auto loop = FindStepLoop(profile_, "");
-    if (!loop || loop->rough()) return;
-    const v1::Thread& thread = profile_.threads(static_cast<int>(loop->thread));
+  // Of each thread of which all are known.
+  void SortSwitches() {
+    switches_.resize(static_cast<std::size_t>(profile_.threads_size()));
+    switches_row_.assign(switches_.size(), kNoRow);
+    const v1::Switches& all = profile_.switches();
+    for (int i = 0; i < all.thread_size(); ++i) switches_[all.thread(i)].push_back(i);
+    for (const std::uint32_t thread : all.incomplete()) switches_[thread].clear();
+  }
+
+  Result<void> AddSwitches(const TimelineTrack& track, const std::string& name) {
+    const std::vector<int>& switches = switches_[track.thread];
+    if (switches.empty() || track.lanes > 1) return {};
+    slices_ += 3 * switches.size() + 1;
+    if (slices_ > TraceRows::kMaxSlices) return TooLarge();
+    const v1::Switches& all = profile_.switches();
+    const v1::Thread& thread = ThreadOf(track);
     const std::size_t row =
-        AddRow(RowKind::kSteps, ThreadName(thread) + ": steps of " + loop->function, loop->thread,
+        AddRow(RowKind::kSwitches, name + ": switches", track.thread, DistinctId(0, tids_));
+    switches_row_[track.thread] = static_cast<std::uint32_t>(row);
+    std::uint64_t from_ns = thread.begin_ns();
+    const auto add = [&](std::uint64_t to_ns, const std::string& what, std::uint32_t detail = 0) {
+      if (to_ns > from_ns) out_.rows[row].slices.push_back({from_ns, to_ns, Name(what), detail});
+      from_ns = std::max(from_ns, to_ns);
+    };
+    std::string running = "running";
+    for (const int i : switches) {
+      add(all.out_ns(i), running);
+      const bool woken = all.reason(i) <= v1::LEAVE_IO || all.reason(i) == v1::LEAVE_BEGAN;
+      const std::string left(LeaveName(all.reason(i)));
+      if (woken) add(all.ready_ns(i), "blocked, " + left, WakeDetail(i));
+      add(all.in_ns(i) == 0 ? thread.end_ns() : all.in_ns(i),
+          woken ? "runnable" : "runnable, " + left);
+      running = "running, CPU " + std::to_string(all.cpu(i));
+    }
+    add(thread.end_ns(), running);
+    return {};
+  }
+
+  static std::string_view LeaveName(v1::LeaveReason reason) {
+    switch (reason) {
+      case v1::LEAVE_SLEEP:
+        return "sleep";
+      case v1::LEAVE_UNINTERRUPTIBLE:
+        return "uninterruptible";
+      case v1::LEAVE_IO:
+        return "io";
+      case v1::LEAVE_PREEMPTED:
+        return "preempted";
+      case v1::LEAVE_YIELDED:
+        return "yielded";
+      case v1::LEAVE_BEGAN:
+        return "made";
+      default:
+        return "other";
+    }
+  }
+
+  // Who has woken it.
+  std::uint32_t WakeDetail(int i) {
+    const v1::Switches& all = profile_.switches();
+    if (all.by_interrupt(i)) return Detail({{"woken by", "an interrupt"}});
+    if (all.waker_tid(i) == 0) return 0;
+    const int waker = ThreadAt(all.waker_tid(i), all.woken_ns(i));
+    return Detail({{"woken by", waker < 0 ? "thread " + std::to_string(all.waker_tid(i))
+                                          : ThreadName(profile_.threads(waker))}});
+  }
+
+  // The thread that had this tid then; -1: none of the profile.
+  int ThreadAt(std::uint32_t tid, std::uint64_t time_ns) {
+    if (threads_by_tid_.empty())
+      for (int i = 0; i < profile_.threads_size(); ++i)
+        if (profile_.threads(i).group_size() == 0)
+          threads_by_tid_.emplace(profile_.threads(i).tid(), i);
+    const auto [first, last] = threads_by_tid_.equal_range(tid);
+    for (auto at = first; at != last; ++at) {
+      const v1::Thread& thread = profile_.threads(at->second);
+      if (thread.begin_ns() <= time_ns && time_ns < thread.end_ns()) return at->second;
+    }
+    return -1;
+  }
+
+  // From each thread that has woken another one, where both have all of their switches.
+  void AddWakeFlows() {
+    const v1::Switches& all = profile_.switches();
+    for (int i = 0; i < all.thread_size(); ++i) {
+      const std::uint64_t time_ns = all.woken_ns(i);
+      const std::uint32_t to = switches_row_[all.thread(i)];
+      if (all.waker_tid(i) == 0 || time_ns == 0 || to == kNoRow) continue;
+      const int waker = ThreadAt(all.waker_tid(i), time_ns);
+      const std::uint32_t from =
+          waker < 0 ? kNoRow : switches_row_[static_cast<std::size_t>(waker)];
+      const v1::Thread& wakee = profile_.threads(static_cast<int>(all.thread(i)));
+      if (from == kNoRow || from == to || time_ns < wakee.begin_ns() || time_ns >= wakee.end_ns())
+        continue;
+      out_.flows.push_back({from, to, time_ns});
+    }
+    std::ranges::stable_sort(out_.flows, {}, &TraceFlow::time_ns);
+  }
+
+  void AddSteps() {
+    const auto steps = FindProgramSteps(profile_, {});
+    if (!steps || steps->loop.rough()) return;
+    const StepLoop& loop = steps->loop;
+    const v1::Thread& thread = profile_.threads(static_cast<int>(loop.thread));
+    const std::size_t row =
+        AddRow(RowKind::kSteps, ThreadName(thread) + ": steps of " + SourceName(loop), loop.thread,
                DistinctId(0, tids_));
-    for (std::size_t i = 0; i + 1 < loop->borders.size(); ++i) {
-      const StepBorder& border = loop->borders[i];
-      const std::uint64_t end_ns = loop->borders[i + 1].time_ns;
+    for (std::size_t i = 0; i + 1 < loop.borders.size(); ++i) {
+      const StepBorder& border = loop.borders[i];
+      const std::uint64_t end_ns = loop.borders[i + 1].time_ns;
       if (border.time_ns >= end_ns || slices_++ >= TraceRows::kMaxSlices) continue;
       out_.rows[row].slices.push_back(
           {border.time_ns, end_ns, Name("step " + std::to_string(i + 1)),
@@ -326,6 +434,9 @@ class Builder {
   std::map<TraceRows::Detail, std::uint32_t> details_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::string> chains_;  // by process and path
   std::set<std::uint32_t> pids_;
+  std::vector<std::vector<int>> switches_;   // by thread; none where some are missing
+  std::vector<std::uint32_t> switches_row_;  // by thread
+  std::multimap<std::uint32_t, int> threads_by_tid_;
   std::set<std::uint32_t> tids_;
   std::uint32_t next_id_ = kFirstMadeId;
   std::vector<std::uint32_t> states_row_;  // by track

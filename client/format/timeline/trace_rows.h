@@ -21,7 +21,8 @@ struct TraceSlice {
   std::uint32_t detail = 0;  // index into details; 0 is empty
 };
 
-enum class RowKind : std::uint8_t { kStacks, kStates, kOperators, kSteps };
+// kSwitches: exact states, of profiles that have every switch.
+enum class RowKind : std::uint8_t { kStacks, kStates, kSwitches, kOperators, kSteps };
 
 // Slices by begin, outer ones first; each lies inside of the one that it is drawn below.
 struct TraceRow {
@@ -35,9 +36,10 @@ struct TraceRow {
 
 // A thread ended the wait of another one.
 struct TraceFlow {
-  std::size_t from = 0;  // rows of states: there is a slice at `time_ns` in both
+  // Rows of states, or of switches: there is a slice at `time_ns` in both.
+  std::size_t from = 0;
   std::size_t to = 0;
-  std::uint64_t time_ns = 0;  // the last ns of the wait
+  std::uint64_t time_ns = 0;  // the last ns of the wait; of switches that of the wake-up
 };
 
 // How many threads of a process are on a CPU, on average from each instant up to the next one.
@@ -47,8 +49,8 @@ struct TraceCounter {
 };
 
 // Each thread has a row of stacks, in which equal frames next to each other are one slice and
-// waiting ends in its state, and a row of states; one of phases and operators where a framework
-// ran, and the thread of a training loop one of steps.
+// waiting ends in its state, and a row of states; one of its switches where all are known; one of
+// phases and operators where a framework ran, and the thread of a training loop one of steps.
 struct TraceRows {
   using Detail = std::vector<std::pair<std::string, std::string>>;  // keys and safe values
 

@@ -15,6 +15,16 @@
 
 namespace profd::testing {
 
+namespace {
+
+// As of a session: each sample has an instant of its own.
+v1::Profile Timed(v1::Profile profile) {
+  profile.mutable_samples()->mutable_edges()->Resize(profile.samples().node_size(), 0);
+  return profile;
+}
+
+}  // namespace
+
 const std::string& ExportedFiles() {
   static const std::string folder = [] {
     // Of each test its own.
@@ -22,10 +32,11 @@ const std::string& ExportedFiles() {
                              std::filesystem::read_symlink("/proc/self/exe").filename().string();
     std::filesystem::create_directories(path);
     const std::pair<std::string, v1::Profile> profiles[] = {
-        {"small", SmallProfile()},       {"typical", TypicalProfile()},
-        {"large", LargeProfile(20'000)}, {"many", ManyThreadsProfile(1000)},
-        {"hostile", HostileProfile()},   {"empty", EmptyProfile()},
-        {"tower", TowerProfile()},       {"sampled", SampledProfile()}};
+        {"small", SmallProfile()},          {"typical", TypicalProfile()},
+        {"large", LargeProfile(20'000)},    {"many", ManyThreadsProfile(1000)},
+        {"hostile", HostileProfile()},      {"empty", EmptyProfile()},
+        {"tower", TowerProfile()},          {"sampled", SampledProfile()},
+        {"timed", Timed(WaitingProfile())}, {"later", SmallProfileLater()}};
     for (const auto& [name, profile] : profiles) {
       for (const client::Exporter& exporter : client::Exporters()) {
         const std::string file = path + "/" + name + std::string(exporter.extensions.front());

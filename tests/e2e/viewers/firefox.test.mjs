@@ -17,21 +17,26 @@ const env = {...process.env, HOME: home, PROFILER_CLI_SESSION_DIR: home, PROFILE
 
 const command = (...words) => spawnSync(process.execPath, [cli, ...words], {env, encoding: 'utf8'});
 
+let sessions = 0;
+
 // Loads a file, and passes on what shows it. `profiler-cli load` would give its session half a second to start; here it
-// takes the time that it needs.
+// takes the time that it needs. A file that cannot be loaded ends the wait with the reason.
 async function withLoaded(name, look) {
-  const session = spawn(process.execPath, [cli, '--daemon', path.join(files, name), '--session', name],
-                        {env, stdio: ['ignore', 'pipe', 'pipe']});
-  let said = '';
-  for (const stream of [session.stdout, session.stderr]) stream.on('data', (data) => said += data);
+  const id = `session-${++sessions}`;
+  const log = path.join(home, `${id}.output`);
+  const output = fs.openSync(log, 'w');
+  const session = spawn(process.execPath, [cli, '--daemon', path.join(files, name), '--session', id],
+                        {env, stdio: ['ignore', output, output]});
+  fs.closeSync(output);
   const ended = new Promise((done) => session.on('exit', done));
   try {
-    while (command('thread', 'list', '--session', name).status !== 0) {
-      assert.equal(session.exitCode, null, `${name}: ${said}`);
+    for (let list; (list = command('thread', 'list', '--session', id)).status !== 0;) {
+      assert.equal(session.exitCode, null, `${name}: ${fs.readFileSync(log, 'utf8')}`);
+      assert.doesNotMatch(list.stderr, /load failed/);
       await new Promise((done) => setTimeout(done, 50));
     }
     look((...words) => {
-      const done = command(...words, '--session', name);
+      const done = command(...words, '--session', id);
       assert.equal(done.status, 0, `${name}, ${words.join(' ')}: ${done.stderr || done.stdout}`);
       return done.stdout;
     });

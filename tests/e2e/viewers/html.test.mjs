@@ -1,0 +1,132 @@
+// The page in a real browser. Whatever is selected, its numbers are those of `profctl report` with
+// the filter that the page itself names.
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import test from 'node:test';
+import {files, shots, useBrowser} from './browser.mjs';
+import {compareWith, dragTime, filterOf, report, showAllRows, tableOf} from './page.mjs';
+
+const open = useBrowser();
+
+async function openPage(t, name, options = {}) {
+  const page = await open(t, name + '.html', options);
+  await page.waitForSelector('html[data-ready]');
+  return page;
+}
+
+const commandFor = (name, filter) =>
+    `profctl report '${path.join(files, name + '.json')}'` +
+    (filter ? ` --filter '${filter.replaceAll(`'`, `'\\''`)}'` : '');
+const reportOf = (name, key, filter) => report(commandFor(name, filter), key);
+
+const compare = async (page, name) => compareWith(page, commandFor(name, await filterOf(page)));
+
+test('everything: the numbers are those of report', async (t) => {
+  for (const name of ['small', 'timed', 'typical']) {
+    const page = await openPage(t, name);
+    assert.equal(await filterOf(page), '');
+    await compare(page, name);
+  }
+});
+
+test('a state, a thread and a range of time: the numbers are those of report', async (t) => {
+  const page = await openPage(t, 'timed');
+  await page.click('#states button[data-state="blocked"]');
+  assert.match(await filterOf(page), /^state = "blocked"$/);
+  await compare(page, 'timed');
+  await page.click('#clear');
+  await page.selectOption('#key', 'thread');
+  await page.click('#key-table tbody tr:nth-child(2) th button');
+  assert.match(await filterOf(page), /^thread = /);
+  await compare(page, 'timed');
+  await page.keyboard.press('Escape');
+  assert.equal(await filterOf(page), '');
+  const cells = await page.$$eval('.cell', (all) => all.length);
+  await dragTime(page, 2, Math.min(12, cells - 1));
+  assert.match(await filterOf(page), /^time = /);
+  await compare(page, 'timed');
+  await page.selectOption('#key', 'thread');
+  await page.click('#key-table tbody tr:nth-child(1) th button');
+  assert.match(await filterOf(page), /^time = .* and thread = /);
+  await compare(page, 'timed');
+});
+
+test('the keyboard is enough', async (t) => {
+  const page = await openPage(t, 'timed');
+  const [name] = Object.keys(await tableOf(page, 'function-table'));
+  await page.keyboard.press('/');
+  await page.keyboard.type(name.slice(0, 5));
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'search');
+  assert.match(await page.textContent('#found'), /^\d+\.\d % of the time matches$/);
+  assert.ok((await page.$$('.frame.hit')).length > 0);
+  await page.keyboard.press('Escape');
+  assert.equal(await page.textContent('#found'), '');
+  await page.focus('.grid');
+  await page.keyboard.press('ArrowRight');
+  assert.match(await filterOf(page), /^time = /);
+  await compare(page, 'timed');
+  await page.keyboard.press('Escape');
+  await page.focus('.frame');
+  await page.keyboard.press('ArrowUp');
+  await page.keyboard.press('Enter');
+  assert.ok(await page.isVisible('#zoom-out'));
+  assert.ok((await page.textContent('#sides')).includes('callers'));
+});
+
+test('both sides of a function have its time', async (t) => {
+  const page = await openPage(t, 'timed');
+  const rows = (await tableOf(page, 'function-table'));
+  const name = Object.keys(rows).find((one) => rows[one].total > rows[one].self);
+  await page.click(`#function-table tr[data-name="${name}"] th button`);
+  const sum = (side) => page.$$eval(`#${side} > ul > li[data-ns]`,
+      (items) => items.reduce((all, item) => all + Number(item.dataset.ns), 0));
+  assert.equal(await sum('callees'), rows[name].total - rows[name].self);
+  assert.ok(await sum('callers') <= rows[name].total);
+});
+
+test('bands are the waits of threads, by on whom', async (t) => {
+  const page = await openPage(t, 'timed');
+  const check = async () => {
+    const bands = await page.$$eval('.band', (all) => all.map(
+        (band) => [band.dataset.from, band.dataset.to, Number(band.dataset.ns)]));
+    const filter = [await filterOf(page), 'state = blocked'].filter(Boolean).join(' and ');
+    const expected = reportOf('timed', 'thread,on-whom', filter);
+    const seen = {};
+    for (const [from, to, ns] of bands) (seen[from] ??= {})[to] = ns;
+    for (const row of expected.rows)
+      for (const [whom, ns] of Object.entries(row)) {
+        if (whom === 'thread' || whom === 'ns' || whom === 'samples' || !ns) continue;
+        assert.equal(seen[row.thread]?.[whom.replace(/ ns$/, '')], ns, `${row.thread}, ${whom}`);
+      }
+    assert.equal(bands.reduce((sum, [, , ns]) => sum + ns, 0), expected.total_ns);
+  };
+  await check();
+  await dragTime(page, 1, 8);
+  await check();
+  assert.deepEqual(page.errors, []);
+});
+
+test('names are text, whatever they are', async (t) => {
+  const page = await openPage(t, 'hostile');
+  await showAllRows(page, 'functions');
+  assert.equal(await page.$$eval('script', (all) => all.length), 2);
+  assert.equal(await page.$$eval('main img, main svg, main iframe', (all) => all.length), 0);
+  assert.deepEqual(page.errors, []);
+});
+
+test('20,000 frames, very deep stacks, nothing', async (t) => {
+  for (const name of ['large', 'tower', 'empty', 'many']) {
+    const begin = Date.now();
+    const page = await openPage(t, name);
+    t.diagnostic(`${name} is shown after ${Date.now() - begin} ms`);
+    assert.deepEqual(page.errors, []);
+  }
+});
+
+test('pictures for people', async (t) => {
+  for (const [width, colorScheme] of [[800, 'light'], [1600, 'dark'], [2500, 'light']]) {
+    const page = await openPage(t, 'typical', {viewport: {width, height: 1400}, colorScheme});
+    assert.equal(await page.evaluate(() => document.documentElement.scrollWidth), width);
+    await page.screenshot({path: path.join(shots, `page-${width}-${colorScheme}.png`), fullPage: true});
+  }
+});
