@@ -1,4 +1,6 @@
-"""Virtual environments with the pinned wheels of one framework each, in a cache outside the tree."""
+#!/usr/bin/python3
+"""Virtual environments with the pinned wheels of one framework each, in a cache outside the tree: environments.py NAME...
+installs some."""
 
 import os
 import subprocess
@@ -13,6 +15,10 @@ PACKAGES = {
     "mindspore": ("mindspore==2.10.0",),
     "tensorflow-cpu": ("tensorflow-cpu==2.21.0",),
     "scikit-learn": ("scikit-learn==1.9.1", "numpy==2.4.6"),
+    # Of TorchServe's own needs these are not in what its wheels name.
+    "torchserve": ("torchserve==0.12.0", "torch-model-archiver==0.12.0", "torch==2.15.0", "numpy==2.4.6", "psutil==7.2.1",
+                   "pyyaml==6.0.4"),
+    "pyinstrument": ("pyinstrument==5.1.3",),
 }
 # Prints which of its arguments are installed in just this version.
 CHECK = """
@@ -39,6 +45,14 @@ def last_line(text):
     return (text.strip().splitlines() or ["no reason given"])[-1]
 
 
+def installed_python_of(name):
+    """The interpreter of an environment that is there."""
+    python = os.path.join(PEERS, name, "bin", "python")
+    if not is_complete(python, PACKAGES[name]):
+        raise Missing(f"{', '.join(PACKAGES[name])} not installed; `tests/bench/frameworks/environments.py {name}` does that")
+    return python
+
+
 def python_of(name):
     """The interpreter of the environment, which is made first where it is not complete."""
     folder = os.path.join(PEERS, name)
@@ -53,3 +67,8 @@ def python_of(name):
         if done.returncode != 0:
             raise Missing(f"{' '.join(packages)} cannot be installed: {last_line(done.stdout)}")
     return python
+
+
+if __name__ == "__main__":
+    for wanted in sys.argv[1:]:
+        print(python_of(wanted))

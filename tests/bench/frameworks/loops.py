@@ -144,14 +144,33 @@ def count(step, seconds):
     return steps / (time.monotonic() - begin)
 
 
+def event_us(calls=20_000):
+    """What an event costs more under torch.profiler."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile as profiler
+    data = torch.ones(1)
+
+    def seconds():
+        begin = time.thread_time()
+        for _ in range(calls):
+            data.neg_()
+        return time.thread_time() - begin
+    bare = min(seconds() for _ in range(3))
+    with profiler(activities=[ProfilerActivity.CPU]):
+        return (min(seconds() for _ in range(3)) - bare) / calls * 1e6
+
+
 def profile(step, seconds):
-    """Of each event of torch.profiler: name, number of its parent or -1, us with its children and without."""
+    """Of each event of torch.profiler: name, number of its parent or -1, us with its children and without. The times are ns of
+    CLOCK_MONOTONIC at the first and after the last step."""
     from torch.profiler import ProfilerActivity, profile as profiler
     with profiler(activities=[ProfilerActivity.CPU]) as seen:
+        times = [time.clock_gettime_ns(time.CLOCK_MONOTONIC)]
         rate = count(step, seconds)
+        times.append(time.clock_gettime_ns(time.CLOCK_MONOTONIC))
     events = list(seen.events())
     number_of = {id(event): number for number, event in enumerate(events)}
-    return {"rate": rate, "events": [
+    return {"rate": rate, "times": times, "event_us": event_us(), "events": [
         (event.name, number_of.get(id(event.cpu_parent), -1), event.cpu_time_total, event.self_cpu_time_total)
         for event in events]}
 
