@@ -391,4 +391,43 @@ v1::Profile FramePointerProfile(std::uint32_t certain, std::uint32_t uncertain) 
   return maker.Make();
 }
 
+v1::Profile SwitchesProfile() {
+  constexpr std::uint64_t kMs = 1'000'000;
+  ProfileMaker maker;
+  const auto giver = maker.AddThread(1, "giver");
+  const auto taker = maker.AddThread(2, "taker");
+  maker.Add(giver, {"give"}, Running(60));
+  maker.Add(giver, {"give"}, Running(40));
+  maker.Add(taker, {"take", "read"}, Blocked(v1::WAIT_PIPE, 100));
+  v1::Profile profile = maker.Make();
+  v1::Samples& samples = *profile.mutable_samples();
+  for (int i = 0; i < samples.thread_size(); ++i)
+    samples.add_cpu(samples.state(i) != v1::STATE_ON_CPU ? 0
+                    : samples.weight_ns(i) == 60 * kMs   ? 4
+                                                         : 1);
+  v1::Switches& switches = *profile.mutable_switches();
+  const std::uint64_t start_ns = profile.start_ns();
+  const auto add = [&](std::uint32_t thread, std::uint64_t out, std::uint64_t ready,
+                       std::uint64_t in, v1::LeaveReason reason) {
+    switches.add_thread(thread);
+    switches.add_out_ns(start_ns + out * kMs);
+    switches.add_ready_ns(start_ns + ready * kMs);
+    switches.add_in_ns(in == 0 ? 0 : start_ns + in * kMs);
+    switches.add_reason(reason);
+    switches.add_cpu(3);
+    switches.add_woken_ns(0);
+    switches.add_waker_pid(0);
+    switches.add_waker_tid(0);
+    switches.add_by_interrupt(false);
+  };
+  add(giver, 20, 20, 30, v1::LEAVE_PREEMPTED);
+  add(giver, 90, 90, 95, v1::LEAVE_YIELDED);
+  add(taker, 10, 50, 60, v1::LEAVE_SLEEP);
+  switches.set_woken_ns(2, start_ns + 49 * kMs);
+  switches.set_waker_pid(2, 4242);
+  switches.set_waker_tid(2, 1);
+  add(taker, 70, 100, 0, v1::LEAVE_IO);
+  return profile;
+}
+
 }  // namespace profd::testing

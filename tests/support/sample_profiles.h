@@ -49,4 +49,8 @@ namespace profd::testing {
 [[nodiscard]] std::vector<std::string> HostileNames();
 [[nodiscard]] v1::Profile HostileProfile();
 
+// Two threads of 100 ms, each sample with its CPU. "taker" has slept for 50 ms, was woken by
+// "giver" and waited 10 ms for a CPU, and is blocked at the end; "giver" is preempted once.
+[[nodiscard]] v1::Profile SwitchesProfile();
+
 }  // namespace profd::testing

@@ -2,10 +2,13 @@
 // functions.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <vector>
 
 #include "tests/accuracy/statistics.h"
 #include "tests/e2e/profctl.h"
@@ -64,6 +67,25 @@ class ReportTest : public ProfctlTest {
       const auto end = std::min(entry[3].get<std::uint64_t>(), profile_.end_ns());
       if (begin < end) truth_[entry[0]][entry[1]] += static_cast<double>(end - begin);
     }
+  }
+
+  // Each turn of the program is a step, and begins as near to where it says as the step claims.
+  void CheckTurns(const json& truth, const json& report) const {
+    std::vector<double> begins;
+    for (const auto& entry : truth)
+      if (entry[0] == "turn") begins.push_back(entry[2].get<double>());
+    const json& rows = report["rows"];
+    ASSERT_GT(rows.size(), 10u);
+    const auto begin_of = [&](const json& row) {
+      return row["begin_ns"].get<double>() + static_cast<double>(profile_.start_ns());
+    };
+    const auto first = std::ranges::min_element(
+        begins, {}, [&](double begin) { return std::abs(begin - begin_of(rows[0])); });
+    ASSERT_LE(static_cast<std::ptrdiff_t>(rows.size()), begins.end() - first);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      EXPECT_NEAR(begin_of(rows[i]), first[static_cast<std::ptrdiff_t>(i)],
+                  rows[i]["reach_ns"].get<double>())
+          << "step " << i + 1;
   }
 
   [[nodiscard]] json Report(std::vector<std::string> more) const {
@@ -222,6 +244,7 @@ TEST_F(ReportTest, LabelsAreThoseOfTheProgramInBothModes) {
                   "without " + name);
       EXPECT_EQ(report["rows"].size(), values.size() + 1) << report.dump(1);
     }
+    ASSERT_NO_FATAL_FAILURE(CheckTurns(truth, Report({"--steps", "--step", "label:turn"})));
     const json load = RowOf(Report({"--by", "label:phase"}), "label:phase", "load");
     EXPECT_GT(load["blocked_ns"].get<double>(), 0.9 * load["ns"].get<double>()) << load.dump(1);
   }

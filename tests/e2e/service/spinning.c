@@ -2,6 +2,8 @@
 // of all its threads that have been spinning and working, and of the whole process.
 //   spinning barrier SECONDS  OpenMP: one thread works more than the others before each barrier
 //   spinning tasks SECONDS    OpenMP: the work is in tasks, which run in the barrier
+//   spinning serial SECONDS   OpenMP: what one thread does alone, then a region with uneven work;
+//                             the ns that a worker spins because of the former come last
 //   spinning lock SECONDS     two threads at a spin lock of its own
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -84,11 +86,40 @@ static void meet(uint64_t until_ns, int tasks) {
     end_wait(wait);
   }
 }
+
+// The leader reads the clock of the worker where it leaves a region. What the worker spins after
+// that, until it works in the next one, is because of what the leader does alone.
+static uint64_t alternate(uint64_t until_ns) {
+  uint64_t serial_ns = 0;
+  uint64_t left_ns = 0;  // clock of the worker
+  clockid_t worker = CLOCK_THREAD_CPUTIME_ID;
+  struct wait wait;  // of the leader, in a region
+  uint64_t worker_done_ns = 0;
+  for (int round = 0; now_ns(CLOCK_MONOTONIC) < until_ns; ++round) {
+    work(40 * kMs);
+#pragma omp parallel num_threads(2)
+    if (omp_get_thread_num() == 0) {
+      work((round % 2 != 0 ? 40 : 10) * kMs);
+      wait = begin_wait();
+    } else {
+      if (round == 0) pthread_getcpuclockid(pthread_self(), &worker);
+      if (round != 0) serial_ns += cpu_ns() - left_ns;
+      work((round % 2 == 0 ? 40 : 10) * kMs);
+      worker_done_ns = cpu_ns();
+    }
+    left_ns = now_ns(worker);
+    end_wait(wait);
+    spinning_ns += left_ns - worker_done_ns;
+  }
+  spinning_ns += serial_ns;
+  return serial_ns;
+}
 #endif
 
 int main(int argc, char** argv) {
   if (argc != 3) return 2;
   uint64_t until_ns = now_ns(CLOCK_MONOTONIC) + (uint64_t)(atof(argv[2]) * 1e9);
+  uint64_t serial_ns = 0;
   if (strcmp(argv[1], "lock") == 0) {
     pthread_t other;
     if (pthread_create(&other, NULL, use_lock, &until_ns) != 0) return 1;
@@ -96,12 +127,15 @@ int main(int argc, char** argv) {
     pthread_join(other, NULL);
   } else {
 #ifdef _OPENMP
-    meet(until_ns, strcmp(argv[1], "tasks") == 0);
+    if (strcmp(argv[1], "serial") == 0)
+      serial_ns = alternate(until_ns);
+    else
+      meet(until_ns, strcmp(argv[1], "tasks") == 0);
 #else
     return 2;
 #endif
   }
-  printf("%lu %lu %lu\n", (unsigned long)spinning_ns, (unsigned long)working_ns,
-         (unsigned long)now_ns(CLOCK_PROCESS_CPUTIME_ID));
+  printf("%lu %lu %lu %lu\n", (unsigned long)spinning_ns, (unsigned long)working_ns,
+         (unsigned long)now_ns(CLOCK_PROCESS_CPUTIME_ID), (unsigned long)serial_ns);
   return 0;
 }

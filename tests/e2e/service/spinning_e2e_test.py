@@ -81,7 +81,7 @@ class Spinning(RunningProfd):
 
     def judge(self, program, kind):
         """The share of the program's own clocks. It depends on how many CPUs the program gets."""
-        running, (spinning_ns, working_ns, process_ns) = self.collect(program, kind)
+        running, (spinning_ns, working_ns, process_ns, serial_ns) = self.collect(program, kind)
         # Running is working and spinning, and the clock of the kernel.
         self.assertEqual(running.running_ns, running.clock_ns)
         self.assertAlmostEqual(self.folded_spinning_us(), running.spinning_ns / 1000, delta=len(running.places) + 100)
@@ -94,7 +94,23 @@ class Spinning(RunningProfd):
         bound = share_bound(share, running.samples) + unsure + READING_SHARE
         print(f"{self.id()}: spins {share:.4f}, measured {measured:.4f}, bound {bound:.4f}, {running.samples} samples")
         self.assertLessEqual(abs(measured - share), bound, f"{measured} of {share}, {running.samples} samples")
+        if serial_ns:
+            self.judge_causes(running, serial_ns / spinning_ns)
         return running
+
+    def judge_causes(self, running, share):
+        """Why the threads spin, as `threads` says: others do something alone, or have more to do in a region."""
+        done = self.profctl("threads", self.path("profile.json"), "-f", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        process, = [one for one in json.loads(done.stdout)["processes"] if one["process"] == "spinning"]
+        spinning_ns = process["spinning_ns"]
+        serial, imbalance = (process[f"spinning_{cause}_ns"] / spinning_ns for cause in ("serial", "imbalance"))
+        print(f"{self.id()}: serial {share:.4f}, measured {serial:.4f}, imbalance {imbalance:.4f}")
+        # A round of 80 ms has two borders. On each side of one, samples may be judged by what lies on the other for two periods.
+        borders = 2 * 2 * 2 / HZ / 0.08
+        bound = borders + share_bound(share, running.samples * spinning_ns / running.running_ns)
+        self.assertLessEqual(abs(serial - share), bound)
+        self.assertLessEqual(abs(imbalance - (1 - share)), bound)
 
     def gnu(self):
         return self.compile_file("spinning.c", "spinning", "-fopenmp", "-pthread")
@@ -127,6 +143,15 @@ class Spinning(RunningProfd):
         program = self.llvm()
         self.start("--history-directory", "off")
         self.judge(program, "tasks")
+
+    def test_causes_of_spinning_in_gnu_openmp(self):
+        self.start("--history-directory", "off")
+        self.judge(self.gnu(), "serial")
+
+    def test_causes_of_spinning_in_llvm_openmp(self):
+        program = self.llvm()
+        self.start("--history-directory", "off")
+        self.judge(program, "serial")
 
     def write_rule(self, frame_class):
         with open(self.path("own.toml"), "w", encoding="utf-8") as file:

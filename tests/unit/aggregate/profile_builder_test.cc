@@ -320,6 +320,34 @@ TEST(ProfileBuilder, ListsWhichPeriodWasEffectiveWhen) {
   EXPECT_EQ(periods[2].off_cpu_period_ns, kPeriodNs) << "finer ones are for others";
 }
 
+TEST(ProfileBuilder, HasStepsOfItsTimeAndWhatWasWatched) {
+  ProfileBuilder builder(StartEvent(), {});
+  wire::StepSourceEvent source;
+  source.source = 1;
+  source.text = "record_function";
+  source.names = source.ends = true;
+  builder.AddStepSource(source);
+  wire::StepEvent step;
+  step.header.thread = kMain;
+  step.header.process = kProcess;
+  step.source = 1;
+  step.name = "Optimizer.step";
+  for (const std::uint64_t time_ns : {kStartNs - 1, kStartNs, kStartNs + 7, kEndNs}) {
+    step.header.time_ns = time_ns;
+    step.name_cut = time_ns > kStartNs;
+    builder.AddStep(step);
+  }
+  const StepEvents steps = Empty(builder).steps;
+  ASSERT_EQ(steps.sources.size(), 2u);
+  EXPECT_EQ(steps.sources[1].text, "record_function");
+  EXPECT_TRUE(steps.sources[1].ends);
+  ASSERT_EQ(steps.events.size(), 2u);
+  EXPECT_EQ(steps.events[0].time_ns, kStartNs);
+  EXPECT_EQ(steps.names[steps.events[0].name], "Optimizer.step");
+  EXPECT_EQ(steps.names[steps.events[1].name], "Optimizer.step...");
+  EXPECT_EQ(steps.events[1].source, 1u);
+}
+
 TEST(ProfileBuilder, NamesWhoHasReportedTooMuch) {
   ProfileBuilder builder(StartEvent(), {});
   symbolize::SymbolizedSample sample;

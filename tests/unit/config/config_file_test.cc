@@ -17,8 +17,8 @@ TEST(ConfigFileTest, ValuesComeWithTheirPlace) {
   const auto values =
       config::ParseConfig("# words\nlog_level = \"debug\"\n\ndebug_info = false\n", "p.toml");
   ASSERT_TRUE(values) << values.error().message;
-  ASSERT_EQ(values->size(), 2u);
-  for (const auto& value : *values) {
+  ASSERT_EQ(values->values.size(), 2u);
+  for (const auto& value : values->values) {
     if (value.setting->key == "log_level") {
       EXPECT_EQ(value.text + " " + value.place, "debug p.toml:2");
     } else {

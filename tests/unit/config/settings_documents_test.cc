@@ -34,7 +34,7 @@ std::string InRoff(std::string text) {
 TEST(SettingsDocumentsTest, TheInstalledConfigurationHasOnlyComments) {
   const auto values = ParseConfig(Generated("profd.toml"), "p.toml");
   ASSERT_TRUE(values) << values.error().message;
-  EXPECT_TRUE(values->empty());
+  EXPECT_TRUE(values->values.empty());
 }
 
 TEST(SettingsDocumentsTest, WithoutItsCommentMarksTheInstalledConfigurationHasEveryDefault) {
@@ -43,8 +43,8 @@ TEST(SettingsDocumentsTest, WithoutItsCommentMarksTheInstalledConfigurationHasEv
     if (text[at + 2] != ' ') text.erase(at + 1, 1);
   const auto values = ParseConfig(text, "p.toml");
   ASSERT_TRUE(values) << values.error().message;
-  ASSERT_EQ(values->size(), Settings().size());
-  for (const auto& value : *values) EXPECT_EQ(value.text, value.setting->fallback);
+  ASSERT_EQ(values->values.size(), Settings().size());
+  for (const auto& value : values->values) EXPECT_EQ(value.text, value.setting->fallback);
 }
 
 TEST(SettingsDocumentsTest, TheManualOfTheConfigurationHasEveryKey) {

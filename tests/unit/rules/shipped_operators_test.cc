@@ -199,10 +199,15 @@ TEST_F(ShippedOperators, LibrariesAreOfTheFourthRank) {
 }
 
 TEST_F(ShippedOperators, ThreadsOfPoolsSayOnlyThatTheyWork) {
-  for (const char* name : {"gomp_thread_start", "__kmp_launch_worker", "c10::ThreadPool::main_loop",
+  for (const char* name : {"gomp_thread_start", "__kmp_launch_worker", "__kmp_invoke_microtask",
+                           "c10::ThreadPool::main_loop",
                            "Eigen::ThreadPoolTempl<tsl::thread::EigenEnvironment>::WorkerLoop",
                            "mindspore::Worker::(virtual 3)"})
     EXPECT_EQ(Of(name), "5 (parallel worker)") << name;
+  const char* stripped = "/usr/lib/x86_64-linux-gnu/libgomp.so.1.0.0";
+  EXPECT_EQ(Of("libgomp.so.1.0.0!fn_1d3a0", stripped), "5 (parallel worker)");
+  EXPECT_EQ(Of("omp_get_num_threads", stripped), "");
+  EXPECT_EQ(Of("libx.so!fn_1d3a0", "/usr/lib/libx.so"), "");
 }
 
 TEST_F(ShippedOperators, ThreadsThatLeadRegionsSayOnlyThat) {

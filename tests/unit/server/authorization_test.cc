@@ -123,6 +123,13 @@ TEST_F(AuthorizationTest, FailuresInsideOfProfdNameNoFiles) {
   EXPECT_EQ(server::HideHost(about_the_request).message, about_the_request.message);
 }
 
+TEST_F(AuthorizationTest, TheStatusForUsersNamesNoReceiver) {
+  v1::StatusResponse status;
+  status.add_exports()->set_to("otlp+grpc://inside.example.org:4317");
+  server::HideHost(status);
+  EXPECT_EQ(status.exports_size(), 0);
+}
+
 TEST_F(AuthorizationTest, KernelAddressesAreHiddenAndTheirNamesKept) {
   v1::Profile profile;
   auto& kernel = *profile.add_frames();

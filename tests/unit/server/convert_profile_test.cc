@@ -313,6 +313,17 @@ TEST(StatusToProto, CarriesEverything) {
   backend.python = {13, {{"w", "x", 14}}, {{"y", "z", 15}}, 16, 17, 18, 19, 20};
   backend.replay_file = "r";
   backend.recording_file = "w";
+  backend.exports = {{.name = "e",
+                      .to = "t",
+                      .sent = 21,
+                      .sent_bytes = 22,
+                      .sent_until_unix_ns = 23,
+                      .retries = 24,
+                      .spool_entries = 25,
+                      .spool_bytes = 26,
+                      .spool_limit_bytes = 27,
+                      .gaps = {{"g", 28}},
+                      .last_error = "no\xff"}};
   server::SessionSummary summary;
   summary.id = 6;
   summary.target = "all";
@@ -341,6 +352,19 @@ TEST(StatusToProto, CarriesEverything) {
   EXPECT_EQ(proto.python().names_unknown(), 20u);
   EXPECT_EQ(proto.replay_file(), "r");
   EXPECT_EQ(proto.recording_file(), "w");
+  ASSERT_EQ(proto.exports_size(), 1);
+  EXPECT_EQ(proto.exports(0).name() + proto.exports(0).to(), "et");
+  EXPECT_EQ(proto.exports(0).sent(), 21u);
+  EXPECT_EQ(proto.exports(0).sent_bytes(), 22u);
+  EXPECT_EQ(proto.exports(0).sent_until_unix_ns(), 23u);
+  EXPECT_EQ(proto.exports(0).retries(), 24u);
+  EXPECT_EQ(proto.exports(0).spool_profiles(), 25u);
+  EXPECT_EQ(proto.exports(0).spool_bytes(), 26u);
+  EXPECT_EQ(proto.exports(0).spool_limit_bytes(), 27u);
+  ASSERT_EQ(proto.exports(0).gaps_ns_size(), 1);
+  EXPECT_EQ(proto.exports(0).gaps_ns(0).name(), "g");
+  EXPECT_EQ(proto.exports(0).gaps_ns(0).count(), 28u);
+  EXPECT_EQ(proto.exports(0).last_error(), "no\xEF\xBF\xBD");
   ASSERT_EQ(proto.sessions_size(), 1);
   EXPECT_EQ(proto.sessions(0).id(), 6u);
   EXPECT_EQ(proto.sessions(0).duration_ns(), 7u);

@@ -52,6 +52,12 @@ server::Readings Example() {
   history.worst_closure_error = 0.00025;
   history.sum_closure_error = -0.0000625;
   readings.history = history;
+  backend.exports = {{.name = "far",
+                      .to = "otlp+grpc://alice.example.org:4317",
+                      .sent = 3,
+                      .sent_until_unix_ns = 1'700'000'000'500'000'000,
+                      .gaps = {{"spool_full", 1'500'000'000}},
+                      .last_error = "unavailable: /home/alice"}};
   readings.sessions = 1;
   readings.refusals = 9;
   return readings;
@@ -95,6 +101,16 @@ TEST(MetricsText, ValuesInBaseUnits) {
   EXPECT_THAT(LinesOf(text, "profd_refusals_total"), ElementsAre("profd_refusals_total 9"));
   EXPECT_THAT(LinesOf(text, "profd_dropped_total"),
               ElementsAre("profd_dropped_total{reason=\"queue_full\"} 5"));
+}
+
+TEST(MetricsText, ExportsByNameAndGapsByCause) {
+  const auto text = server::MetricsText(Example());
+  for (const char* line :
+       {"profd_export_sent_total{export=\"far\"} 3\n",
+        "profd_export_sent_until_timestamp_seconds{export=\"far\"} 1700000000.5\n",
+        "profd_export_failing{export=\"far\"} 1\n",
+        "profd_export_gap_seconds_total{export=\"far\",cause=\"spool_full\"} 1.5\n"})
+    EXPECT_THAT(text, HasSubstr(line));
 }
 
 TEST(MetricsText, MemoryAndItsHolders) {

@@ -148,6 +148,45 @@ profd_label_process_event LabelProcessFixed(std::uint32_t keys, std::uint32_t re
   return fixed;
 }
 
+profd_switch_event SwitchFixed() {
+  profd_switch_event fixed{};
+  fixed.event = RawHeader(81);
+  fixed.begin_ns = 40;
+  fixed.runnable_ns = 5;
+  fixed.state = PROFD_STATE_RUNNABLE;
+  fixed.kind = PROFD_AFTER_YIELD;
+  return fixed;
+}
+
+profd_wake_event WakeFixed() {
+  profd_wake_event fixed{};
+  fixed.event = RawHeader(82);
+  fixed.event.flags = PROFD_WAKE_INTERRUPT;
+  fixed.begin_ns = 40;
+  fixed.wakee_start_ns = 3;
+  fixed.wakee_tid = 9;
+  return fixed;
+}
+
+profd_step_event StepFixed() {
+  profd_step_event fixed{};
+  fixed.event = RawHeader(79);
+  fixed.event.flags = PROFD_STEP_NAME_CUT;
+  fixed.source = 3;
+  fixed.name_bytes = 4;
+  return fixed;
+}
+
+profd_step_source_event StepSourceFixed() {
+  profd_step_source_event fixed{};
+  fixed.event = RawHeader(80);
+  fixed.event.flags = PROFD_STEP_SOURCE_NAMES | PROFD_STEP_SOURCE_REFUSED;
+  fixed.source = 3;
+  fixed.text_bytes = 2;
+  fixed.reason_bytes = 3;
+  return fixed;
+}
+
 // One whole event of every kind, with a tail where the kind has one.
 std::vector<EventBytes> EveryKind() {
   const std::string frames = RawNumbers({11, 12, 21, 22, 23});
@@ -170,6 +209,10 @@ std::vector<EventBytes> EveryKind() {
       RawEventBytes(PROFD_EVENT_PERIODS, PeriodsFixed()),
       RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed()),
       RawEventBytes(PROFD_EVENT_LABEL_PROCESS, LabelProcessFixed(2, 3), "why\4step\0"s),
+      RawEventBytes(PROFD_EVENT_SWITCH, SwitchFixed()),
+      RawEventBytes(PROFD_EVENT_WAKE, WakeFixed()),
+      RawEventBytes(PROFD_EVENT_STEP, StepFixed(), "step"),
+      RawEventBytes(PROFD_EVENT_STEP_SOURCE, StepSourceFixed(), "upwhy"),
   };
 }
 
@@ -247,6 +290,52 @@ TEST(DecoderTest, BeyondShareSaysWhatAndHowMuch) {
     EXPECT_FALSE(
         wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_BEYOND_SHARE, BeyondShareFixed(kind)))))
         << kind;
+}
+
+TEST(DecoderTest, ASwitchAndAWakeUpHaveTheirTimes) {
+  const auto event = wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_SWITCH, SwitchFixed())));
+  ASSERT_TRUE(event) << event.error().message;
+  const auto& one = std::get<wire::SwitchEvent>(*event);
+  EXPECT_EQ(one.begin_ns, 40u);
+  EXPECT_EQ(one.runnable_ns, 5u);
+  EXPECT_EQ(one.state, PROFD_STATE_RUNNABLE);
+  EXPECT_EQ(one.kind, PROFD_AFTER_YIELD);
+  const auto woken = wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_WAKE, WakeFixed())));
+  ASSERT_TRUE(woken) << woken.error().message;
+  const auto& wake = std::get<wire::WakeEvent>(*woken);
+  EXPECT_TRUE(wake.interrupt);
+  EXPECT_FALSE(wake.hidden);
+  EXPECT_EQ(wake.begin_ns, 40u);
+  EXPECT_EQ(wake.wakee, (ThreadKey{9, 3}));
+  for (const auto& [state, kind] :
+       {std::pair(PROFD_STATE_ON_CPU, 0), std::pair(PROFD_STATE_DEAD, 0),
+        std::pair(PROFD_STATE_BLOCKED, int{PROFD_BLOCKED_MAX})}) {
+    profd_switch_event wrong = SwitchFixed();
+    wrong.state = state;
+    wrong.kind = static_cast<std::uint32_t>(kind);
+    EXPECT_FALSE(wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_SWITCH, wrong))));
+  }
+}
+
+TEST(DecoderTest, AStepHasItsNameAndItsSource) {
+  const auto event = wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_STEP, StepFixed(), "step")));
+  ASSERT_TRUE(event) << event.error().message;
+  const auto& step = std::get<wire::StepEvent>(*event);
+  EXPECT_EQ(step.source, 3u);
+  EXPECT_EQ(step.name, "step");
+  EXPECT_TRUE(step.name_cut);
+  EXPECT_FALSE(step.end);
+  const auto said =
+      wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_STEP_SOURCE, StepSourceFixed(), "upwhy")));
+  ASSERT_TRUE(said) << said.error().message;
+  const auto& source = std::get<wire::StepSourceEvent>(*said);
+  EXPECT_EQ(source.text, "up");
+  EXPECT_EQ(source.refused, "why");
+  EXPECT_TRUE(source.names);
+  EXPECT_FALSE(source.ends);
+  profd_step_event far = StepFixed();
+  far.source = PROFD_MAX_STEP_SOURCES;
+  EXPECT_FALSE(wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_STEP, far, "step"))));
 }
 
 TEST(DecoderTest, EveryCutOfEveryKindIsRejected) {
@@ -532,7 +621,7 @@ TEST(DecoderTest, EachRejectionIsCountedUnderItsKind) {
   const EventBytes mmap = RawEventBytes(PROFD_EVENT_MMAP, empty, kMmapPath);
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
   EXPECT_FALSE(decoder.Decode(Raw(mmap)));
-  for (const int number : {0, 11, 15, PROFD_EVENT_LABEL_PROCESS + 1, 65535}) {
+  for (const int number : {0, 14, 15, PROFD_EVENT_STEP_SOURCE + 1, 65535}) {
     const auto kind = static_cast<std::uint16_t>(number);
     profd_task_event fixed{};
     const EventBytes unknown = RawEventBytes(static_cast<profd_event_kind>(kind), fixed);

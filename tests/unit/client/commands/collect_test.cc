@@ -80,6 +80,7 @@ TEST(CollectVerbTest, Targets) {
   EXPECT_TRUE(
       OptionsOf<CollectVerb>({"collect", "-a", "--kernel-threads"}).target.kernel_threads());
   EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--cycles"}).hardware_cycles);
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--switches"}).switches);
 }
 
 TEST(CollectVerbTest, EverythingBehindTheDashesIsTheCommands) {
@@ -99,6 +100,8 @@ TEST(CollectVerbTest, TargetsMustBeOneKind) {
   (void)Refused({"collect", "-p", "1", "--kernel-threads"});
   (void)Refused({"collect", "-p", "1", "-s", "--no-children"});
   (void)Refused({"collect", "-p", "1", "--cycles", "-m", "off"});
+  (void)Refused({"collect", "-p", "1", "--switches", "-m", "on"});
+  (void)Refused({"collect", "-p", "1", "--switches", "--no-hooks"});
 }
 
 TEST(CollectVerbTest, RecordIsCollect) {

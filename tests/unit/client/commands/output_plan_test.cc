@@ -115,7 +115,7 @@ TEST_F(OutputPlanTest, PathsAreInTheFilesOnRequestAndMissingOnesAreSaid) {
   OutputOptions options;
   options.files = {directory_.Path("a.folded"), directory_.Path("a.json")};
   options.on_whom = "steps";
-  const auto plan = OutputPlan::Make(options, false);
+  auto plan = OutputPlan::Make(options, false);
   ASSERT_TRUE(plan);
   GlobalOptions global;
   TempFiles temp_files;
@@ -138,7 +138,7 @@ TEST_F(OutputPlanTest, WaitsAreWrittenInTheFormatsOfTheirFiles) {
   OutputOptions options;
   options.report = Report::kWaits;
   options.files = {directory_.Path("a.dot"), directory_.Path("a.json"), directory_.Path("a.txt")};
-  const auto plan = OutputPlan::Make(options, false);
+  auto plan = OutputPlan::Make(options, false);
   ASSERT_TRUE(plan);
   GlobalOptions global;
   Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});

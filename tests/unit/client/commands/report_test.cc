@@ -60,11 +60,19 @@ TEST(ReportVerbTest, TreesAndAnnotationsStandInThePlaceOfATable) {
   EXPECT_FALSE(tree.depth);
   EXPECT_EQ(OfFile({"--annotate", "a.py"}).output.question.annotate, "a.py");
   EXPECT_EQ(Refused({"report", "1", "--tree", "--by", "wait"}).message,
-            "--by, --callers with --callees, --tree, --annotate and --steps are different reports");
+            "--by, --callers with --callees, --tree, --annotate, --steps and --exact are different "
+            "reports");
+  EXPECT_TRUE(OfFile({"--exact"}).output.question.exact);
+  EXPECT_TRUE(OfFile({"--exact", "--step", "uprobe:libfoo.so:work"}).output.question.exact);
+  EXPECT_EQ(Refused({"report", "1", "--exact", "--filter", "state = blocked"}).message,
+            "--filter is for samples, and --exact for calls");
   const ReportQuestion steps = OfFile({"--steps", "--loop", "train"}).output.question;
   EXPECT_TRUE(steps.steps);
-  EXPECT_EQ(steps.loop, "train");
-  EXPECT_EQ(Refused({"report", "1", "--loop", "train"}).message, "--loop is for --steps");
+  EXPECT_EQ(steps.step_choice.loop, "train");
+  EXPECT_EQ(OfFile({"--by", "step", "--step", "label:epoch"}).output.question.step_choice.source,
+            "label:epoch");
+  EXPECT_TRUE(OfFile({"--filter", "step = 3", "--step-name", "a"}).output.question.NeedsSteps());
+  EXPECT_EQ(Refused({"report", "1", "--loop", "train"}).message, "--loop is for steps");
   EXPECT_EQ(Refused({"report", "1", "--steps", "--sort", "self"}).message,
             "--sort is for tables by one key");
   EXPECT_EQ(Refused({"report", "1", "--timeline"}).message, "--timeline is for --tree");
@@ -200,7 +208,7 @@ TEST(ProfileReportTest, SourcesAreReadWhereTheyAre) {
 
 TEST(ProfileReportTest, ThePlanRestrictsTheProfile) {
   OutputOptions options = OfFile({"--filter", "wait = lock"}).output;
-  const auto plan = OutputPlan::Make(options, false);
+  auto plan = OutputPlan::Make(options, false);
   ASSERT_TRUE(plan);
   const auto only = plan->Restrict(testing::SmallProfile());
   ASSERT_TRUE(only);

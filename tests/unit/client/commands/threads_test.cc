@@ -66,7 +66,7 @@ TEST(ThreadReportsTest, ThePlanKnowsThem) {
   options.report = Report::kThreads;
   options.files = {"-"};
   options.format = "csv";
-  const auto plan = OutputPlan::Make(options, false);
+  auto plan = OutputPlan::Make(options, false);
   ASSERT_TRUE(plan);
   ASSERT_EQ(plan->outputs().size(), 1u);
   EXPECT_EQ(plan->outputs()[0].report, Report::kThreadsCsv);

@@ -92,7 +92,7 @@ TEST(WaitReportsTest, WithoutGraphvizAPictureIsRefusedAtOnce) {
 TEST(WaitReportsTest, AProfileOfBeforeHasNone) {
   OutputOptions options;
   options.report = Report::kWaits;
-  const auto plan = OutputPlan::Make(options, false);
+  auto plan = OutputPlan::Make(options, false);
   ASSERT_TRUE(plan);
   const auto none = plan->Restrict(testing::SmallProfile());
   ASSERT_FALSE(none);

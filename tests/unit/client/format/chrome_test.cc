@@ -136,6 +136,34 @@ TEST(Chrome, ArrowsGoFromWhoEndedTheWait) {
               ElementsAre("s1 worker (2): states 119999999", "f1 waiter (1): states 119999999"));
 }
 
+TEST(Chrome, SwitchesHaveARowOfExactStates) {
+  const json file = Parsed(WithTimes(testing::SwitchesProfile()));
+  ExpectNested(file);
+  const auto names = RowNames(file);
+  std::map<std::string, std::vector<std::string>> rows;
+  std::vector<std::string> arrows;
+  for (const json& event : file["traceEvents"]) {
+    const std::string phase = event["ph"];
+    if (phase == "X" && names.at(RowOf(event)).ends_with(": switches"))
+      rows[names.at(RowOf(event))].push_back(event["name"].get<std::string>() + " " +
+                                             std::to_string(Ns(event["dur"]) / 1'000'000));
+    if (phase == "s" || phase == "f")
+      arrows.push_back(phase + " " + names.at(RowOf(event)) + " " +
+                       std::to_string(Ns(event["ts"]) / 1'000'000));
+  }
+  EXPECT_THAT(rows.at("giver (1): switches"),
+              ElementsAre("running 20", "runnable, preempted 10", "running, CPU 3 60",
+                          "runnable, yielded 5", "running, CPU 3 5"));
+  EXPECT_THAT(rows.at("taker (2): switches"),
+              ElementsAre("running 10", "blocked, sleep 40", "runnable 10", "running, CPU 3 10",
+                          "blocked, io 30"));
+  EXPECT_THAT(arrows, ElementsAre("s giver (1): switches 49", "f taker (2): switches 49"));
+  v1::Profile some = testing::SwitchesProfile();
+  some.mutable_switches()->add_incomplete(1);
+  for (const auto& [row, name] : RowNames(Parsed(WithTimes(some))))
+    EXPECT_NE(name, "taker (2): switches") << "some of its switches are missing";
+}
+
 TEST(Chrome, StatesSayOnWhomTheyWait) {
   const json file = Parsed(WithTimes(testing::WaitingProfile()));
   std::set<std::string> details;
@@ -144,6 +172,15 @@ TEST(Chrome, StatesSayOnWhomTheyWait) {
       details.insert(event["args"].value("waits for", ""));
   EXPECT_TRUE(details.contains("engine-worker < the disk"));
   EXPECT_TRUE(details.contains("a timer"));
+}
+
+TEST(Chrome, StatesHaveTheLabelsOfTheThread) {
+  const json file = Parsed(WithTimes(testing::LabelledProfile()));
+  std::set<std::string> labels;
+  for (const json& event : file["traceEvents"])
+    if (event["ph"] == "X" && event.contains("args"))
+      labels.insert(event["args"].value("labels", ""));
+  EXPECT_TRUE(labels.contains("step=1"));
 }
 
 TEST(Chrome, OperatorsAndPhasesHaveARow) {

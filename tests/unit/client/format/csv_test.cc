@@ -109,6 +109,12 @@ TEST(Csv, ColumnsSayWhatSpinsWhatIsWaitedForAndWhatAFrameworkRan) {
   EXPECT_EQ(operators[1].at("operator"), "");
 }
 
+TEST(Csv, LabelsDistinguishRows) {
+  const std::string text = Written(kCsv, testing::LabelledProfile());
+  EXPECT_NE(text.find("\"phase=load, step=2\""), std::string::npos) << text;
+  EXPECT_NE(text.find(",step=1,"), std::string::npos) << text;
+}
+
 TEST(Csv, PythonHasItsFileAndLine) {
   ProfileMaker maker;
   maker.Add(maker.AddThread(1, "t"), {"main", "fit (a, \"b\".py:31)"});

@@ -29,11 +29,11 @@ TEST(Exporters, AreFoundByName) {
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(none.error().message, "no format is called 'gif'");
-  EXPECT_EQ(
-      none.error().hint,
-      "the formats are folded, svg, speedscope, firefox, perfetto, chrome, pprof, callgrind, dot, "
-      "perf-script, "
-      "csv, json");
+  EXPECT_EQ(none.error().hint,
+            "the formats are folded, svg, html, speedscope, firefox, perfetto, chrome, pprof, "
+            "callgrind, dot, "
+            "perf-script, "
+            "csv, json");
 }
 
 TEST(Exporters, AreFoundByTheLongestExtension) {

@@ -192,6 +192,14 @@ TEST(Firefox, OperatorsAreMarkers) {
   EXPECT_EQ(operators, std::set<std::string>{"aten::linear forward"});
 }
 
+TEST(Firefox, LabelsAreMarkers) {
+  const json file = Parsed(WithTimes(testing::LabelledProfile()));
+  std::set<std::string> labels;
+  for (const json& data : file["threads"][0]["markers"]["data"])
+    if (data["type"] == "Labels") labels.insert(data["labels"].get<std::string>());
+  EXPECT_EQ(labels, (std::set<std::string>{"step=1", "step=2", "phase=load, step=2"}));
+}
+
 TEST(Firefox, SpinningAndPythonHaveTheirCategories) {
   const json spinning = Parsed(WithTimes(testing::SpinningProfile()));
   EXPECT_EQ(Categories(spinning, spinning["threads"][0]).at("Spinning"), 400'000'000u);

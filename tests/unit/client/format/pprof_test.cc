@@ -6,7 +6,7 @@
 #include <map>
 #include <set>
 
-#include "client/format/pprof.pb.h"
+#include "daemon/base/pprof/pprof.pb.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/unit/client/format/written.h"

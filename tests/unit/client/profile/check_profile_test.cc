@@ -121,6 +121,28 @@ TEST(CheckProfile, RefusesDamagedPaths) {
   }
 }
 
+TEST(CheckProfile, RefusesDamagedSwitches) {
+  using Damage = std::function<void(v1::Switches&)>;
+  const std::pair<const char*, Damage> kCases[] = {
+      {"its columns of switches differ in length", [](v1::Switches& s) { s.add_cpu(0); }},
+      {"switch 2 points at thread 9 of 2", [](v1::Switches& s) { s.set_thread(2, 9); }},
+      {"switch 0 ends before it begins", [](v1::Switches& s) { s.set_ready_ns(0, 1); }},
+      {"switch 1 ends before it begins", [](v1::Switches& s) { s.set_in_ns(1, 1); }},
+      {"switch 1 begins before the thread is back", [](v1::Switches& s) { s.set_in_ns(0, 0); }},
+      {"its switches are not in order of threads", [](v1::Switches& s) { s.set_thread(0, 1); }},
+      {"its switches are incomplete for a thread that it does not have",
+       [](v1::Switches& s) { s.add_incomplete(2); }},
+  };
+  EXPECT_TRUE(CheckProfile(testing::SwitchesProfile()));
+  for (const auto& [text, damage] : kCases) {
+    v1::Profile profile = testing::SwitchesProfile();
+    damage(*profile.mutable_switches());
+    const auto checked = CheckProfile(profile);
+    ASSERT_FALSE(checked) << text;
+    EXPECT_EQ(checked.error().message, std::string("the profile is damaged: ") + text);
+  }
+}
+
 TEST(CheckProfile, BoundsTheLengthOfPaths) {
   constexpr std::uint32_t kMost = 64;
   v1::Profile profile;

@@ -3,9 +3,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "client/profile/check_profile.h"
 #include "client/profile/operators/region_workers.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/profile_parts.h"
+#include "client/profile/threads/spin_cause.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
 
@@ -143,6 +147,22 @@ TEST_F(OperatorsTest, TheTableHasAllTimeByState) {
             "operators named for 50 % of working time; 0 % of stacks incomplete");
 }
 
+TEST_F(OperatorsTest, ALeaderInItsRegionIsNoWorker) {
+  Add({"6:(parallel region)", "5:(parallel worker)", "f"}, testing::Running(10, 1));
+  Add({"5:(parallel worker)", "6:(parallel region)", "f"}, testing::Running(10, 1));
+  const v1::Profile profile = Make();
+  EXPECT_THAT(Names(profile), ElementsAre("(parallel region)", "(parallel worker)"));
+  const Operators operators(profile);
+  EXPECT_TRUE(operators.IsInRegion(profile.samples().node(0)));
+  EXPECT_FALSE(operators.IsInPool(profile.samples().node(0)));
+  EXPECT_TRUE(operators.IsInPool(profile.samples().node(1)));
+  const OperatorTable table = TableOf(profile, operators);
+  const auto of_workers = std::ranges::find_if(
+      table.rows, [&](const OperatorRow& row) { return row.op && operators.IsWorker(*row.op); });
+  ASSERT_NE(of_workers, table.rows.end());
+  EXPECT_EQ(of_workers->total_working_ns, 10 * kMs);
+}
+
 // Each sample of a thread lies 10 ms behind the one before.
 class RegionWorkersTest : public OperatorsTest {
  protected:
@@ -156,8 +176,8 @@ class RegionWorkersTest : public OperatorsTest {
     std::vector<std::string> names;
     for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
       if (profile.samples().thread(i) != thread) continue;
-      const auto master = workers.MasterOf(i);
-      const auto op = master ? operators.OperatorOf(*master) : std::nullopt;
+      const auto leader = workers.LeaderOf(i);
+      const auto op = leader ? operators.OperatorOf(*leader) : std::nullopt;
       names.push_back(op ? operators.names()[*op] : "");
     }
     return names;
@@ -223,7 +243,10 @@ TEST_F(RegionWorkersTest, ALeaderThatWaitsIsInItsRegionAllTheTime) {
   AddOf(thread_, {"aten::mm", "6:(parallel region)", "futex_[k]"},
         testing::Blocked(v1::WAIT_LOCK, 60, 6));
   for (int i = 0; i < 5; ++i) Work(worker);
-  EXPECT_THAT(NamesFor(Make(), worker), ::testing::Each("aten::mm"));
+  v1::Profile profile = Make();
+  // As in a session: its samples have times, and a long one stands for several points.
+  profile.mutable_samples()->mutable_edges()->Resize(profile.samples().node_size(), 0);
+  EXPECT_THAT(NamesFor(profile, worker), ::testing::Each("aten::mm"));
 }
 
 TEST_F(RegionWorkersTest, WorkersThatSpinOrWaitWorkForNoOperator) {
@@ -233,6 +256,40 @@ TEST_F(RegionWorkersTest, WorkersThatSpinOrWaitWorkForNoOperator) {
   AddOf(worker, {"5:(parallel worker)", "wait"}, {.rule = spin});
   AddOf(worker, {"5:(parallel worker)", "futex_[k]"}, testing::Blocked(v1::WAIT_LOCK, 10));
   EXPECT_THAT(NamesFor(Make(), worker), ElementsAre("", ""));
+}
+
+TEST_F(RegionWorkersTest, WithoutTimesOfSamplesNoLeaderIsKnown) {
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  Lead(thread_, "aten::mm");
+  Work(worker);
+  v1::Profile profile = Make();
+  profile.mutable_samples()->set_count(1, 2);  // a sum of samples, as in the history
+  ASSERT_FALSE(HasSampleTimes(profile));
+  EXPECT_THAT(NamesFor(profile, worker), ElementsAre(""));
+}
+
+TEST_F(RegionWorkersTest, WorkersSpinWhereNoRegionRunsOrOthersWorkInIt) {
+  const auto spin = maker_.AddRule(v1::CLASS_SPIN, "wait");
+  const testing::SampleSpec spins{.weight_ns = 10 * kMs, .rule = spin};
+  const std::uint32_t worker = maker_.AddThread(2, "pool");
+  for (const bool leads : {true, false, false}) Lead(thread_, "aten::mm", leads);
+  for (int i = 0; i < 3; ++i) AddOf(worker, {"5:(parallel worker)", "wait"}, spins);
+  AddOf(thread_, {"aten::mm", "6:(parallel region)", "wait"}, spins);
+  // At its end, which has no frame of it.
+  AddOf(thread_, {"aten::mm", "5:(parallel worker)", "wait"}, spins);
+  // No worker: it waits for a lock of its own.
+  const std::uint32_t other = maker_.AddThread(3, "other");
+  AddOf(other, {"main", "wait"}, spins);
+  // No sample of the leader is near.
+  for (int i = 0; i < 4; ++i) Work(worker);
+  AddOf(worker, {"5:(parallel worker)", "wait"}, spins);
+  const auto causes = SpinCausesOf(Make());
+  ASSERT_EQ(causes.size(), 3u);
+  EXPECT_EQ(causes[thread_].imbalance_ns, 20 * kMs);
+  EXPECT_EQ(causes[thread_].serial_ns, 0u);
+  EXPECT_EQ(causes[worker].imbalance_ns, 10 * kMs);
+  EXPECT_EQ(causes[worker].serial_ns, 20 * kMs);
+  EXPECT_EQ(causes[other].imbalance_ns + causes[other].serial_ns, 0u);
 }
 
 TEST_F(OperatorsTest, PhasesAddUpToAllTime) {

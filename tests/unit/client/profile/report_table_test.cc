@@ -290,6 +290,15 @@ TEST(ReportTableTest, LabelsAreThoseThatThreadsHavePublished) {
   EXPECT_FALSE(ParseReportKeys("label:"));
 }
 
+TEST(ReportTableTest, CpusAreThoseOfThreadsThatRun) {
+  const v1::Profile profile = testing::SwitchesProfile();
+  using Rows = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+  EXPECT_EQ(Ms(By("cpu", profile)),
+            (Rows{{"CPU 0", {40, 40}}, {"CPU 3", {60, 60}}, {"[blocked]", {100, 100}}}));
+  EXPECT_EQ(Ms(By("cpu", testing::OperatorProfile())),
+            (Rows{{"[no sample]", {90, 90}}, {"[blocked]", {10, 10}}}));
+}
+
 TEST(ReportTableTest, StolenTimeIsAPartOfItsOwn) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");

@@ -133,6 +133,11 @@ TEST(SampleFilterTest, WhatIsWrongIsNamedWithItsPlace) {
   EXPECT_EQ(WrongIn("time = 5..2"), "--filter, character 8: the range '5..2' is empty");
   EXPECT_EQ(WrongIn("time = soon"), "--filter, character 8: 'soon' is no range of times");
   EXPECT_EQ(WrongIn("time = -1.."), "--filter, character 8: '-1..' is no range of times");
+  EXPECT_EQ(WrongIn("step ~ 3"), "--filter, character 6: step has no operator '~'");
+  EXPECT_EQ(WrongIn("step = 5..2"), "--filter, character 8: the range '5..2' is empty");
+  for (const char* step : {"0", "..", "first", "1.5", "-1", "99999999999"})
+    EXPECT_EQ(WrongIn(std::string("step = ") + step),
+              std::string("--filter, character 8: '") + step + "' is no step");
   EXPECT_TRUE(WrongIn("function ~ '['")
                   .starts_with("--filter, character 12: '[' is no regular expression: "));
   EXPECT_EQ(WrongIn(std::string(100, '(') + "wait = io"),

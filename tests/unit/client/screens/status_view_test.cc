@@ -240,6 +240,38 @@ TEST(StatusViewTest, ClocksComeFromTheKernelUntilAHookRuns) {
               testing::HasSubstr("clock      kernel accounting: no hook has run\n"));
 }
 
+TEST(StatusViewTest, ExportsSayWhatIsSentWaitsAndIsMissing) {
+  v1::StatusResponse status = Sample();
+  v1::ExportStatus& good = *status.add_exports();
+  good.set_name("near");
+  good.set_to("files:/out");
+  good.set_sent(12);
+  good.set_sent_bytes(1u << 20);
+  good.set_spool_limit_bytes(256u << 20);
+  v1::ExportStatus& bad = *status.add_exports();
+  bad.set_name("far");
+  bad.set_to("otlp+grpc://x:1");
+  bad.set_retries(3);
+  bad.set_spool_profiles(2);
+  bad.set_spool_bytes(4096);
+  bad.set_last_error("unavailable: x\ny");
+  v1::NamedCount& gap = *bad.add_gaps_ns();
+  gap.set_name("spool_full");
+  gap.set_count(120'000'000'000);
+  EXPECT_THAT(RenderStatus(status, 100, Palette(), false),
+              testing::HasSubstr(
+                  "exports    near: 12 sent, 1.00 MiB; 0 wait, 0 B of 256 MiB; to files:/out\n"
+                  "           far: 0 sent, 0 B; 2 wait, 4.00 KiB of 0 B; retries 3; to "
+                  "otlp+grpc://x:1\n"
+                  "             never sent: 120 s spool_full\n"
+                  "             fails: unavailable: x"));
+  const auto json = nlohmann::json::parse(StatusJson(status))["exports"];
+  ASSERT_EQ(json.size(), 2u);
+  EXPECT_EQ(json[0]["sent_bytes"], 1u << 20);
+  EXPECT_EQ(json[1]["gaps_ns"][0]["count"], 120'000'000'000);
+  EXPECT_EQ(json[1]["last_error"], "unavailable: x\ny");
+}
+
 TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
   v1::StatusResponse status = Sample();
   status.mutable_history()->set_path("/var/lib/profd/history.db");

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "client/profile/steps/program_steps.h"
 #include "tests/support/profile_maker.h"
 #include "tests/unit/client/screens/golden.h"
 
@@ -39,9 +40,9 @@ v1::Profile Training(int samples) {
 }
 
 StepTable TableOf(const v1::Profile& profile) {
-  auto loop = FindStepLoop(profile, "");
-  EXPECT_TRUE(loop);
-  return StepsOf(*std::move(loop), profile);
+  const auto steps = FindProgramSteps(profile, {});
+  EXPECT_TRUE(steps);
+  return StepsOf(*steps, profile);
 }
 
 TEST(StepsViewTest, MatchesItsGolden) {
