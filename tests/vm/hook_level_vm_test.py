@@ -24,8 +24,8 @@ def has_sched_exit_tp():
 
 class HookLevels(unittest.TestCase):
     def setUp(self):
-        self.pids = [self.start("phases", "--seconds", "300", "--file", "/tmp/synced"),
-                     self.start("truth_no_fp", "depth", "--ms", "300000")]
+        self.pids = [self.start("phases", "--seconds", "3000", "--file", "/tmp/synced"),
+                     self.start("truth_no_fp", "depth", "--ms", "3000000")]
 
     def start(self, name, *arguments):
         process = subprocess.Popen([program(name), *arguments], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
