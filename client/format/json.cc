@@ -1,11 +1,6 @@
 #include "client/format/json.h"
 
-#include <google/protobuf/io/zero_copy_stream_impl.h>
-#include <google/protobuf/util/json_util.h>
-#include <google/protobuf/util/type_resolver_util.h>
-
 #include <algorithm>
-#include <memory>
 
 #include "client/format/profile_file.pb.h"
 #include "client/format/proto_json.h"
@@ -13,8 +8,6 @@
 
 namespace profd::client {
 namespace {
-
-namespace json = google::protobuf::util;
 
 constexpr std::string_view kFormat = "profd-profile";
 constexpr std::size_t kChunkBytes = 1u << 20;
@@ -76,12 +69,10 @@ Result<v1::Profile> ReadJson(std::istream& in, std::size_t max_bytes) {
   if (!text) return text.error();
   PROFD_TRY(CheckText(*text));
   ProfileFile file;
-  json::JsonParseOptions parse;
-  parse.ignore_unknown_fields = true;
-  const auto status = json::JsonStringToMessage(*text, &file, parse);
+  const auto parsed = ReadProtoJson(*text, file);
   text->clear();
   text->shrink_to_fit();
-  if (!status.ok()) return NotAProfile(std::string(status.message()));
+  if (!parsed) return NotAProfile(parsed.error().message);
   if (file.format() != kFormat)
     return NotAProfile(file.format().empty() ? "it has no \"format\""
                                              : "its format is another one");

@@ -8,6 +8,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 
+#include "client/format/proto_json.h"
 #include "tests/support/sample_profiles.h"
 #include "tests/unit/client/format/written.h"
 
@@ -142,6 +143,52 @@ TEST(Json, ANewerVersionIsNotMisread) {
 TEST(Json, FieldsOfANewerProfdAreIgnored) {
   EXPECT_TRUE(
       Read(R"({"format":"profd-profile","version":1,"by":"x","profile":{"moon":{"a":1}}})"));
+}
+
+TEST(Json, WhatProtobufWritesIsRead) {
+  v1::Profile profile = testing::WaitingProfile();
+  profile.mutable_threads(0)->set_closure_error(-0.1 / 3);
+  profile.mutable_frames(0)->set_kind(static_cast<v1::FrameKind>(99));
+  profile.set_daemon_cpu_ns(~0ull);
+  for (const bool names_of_proto : {false, true}) {
+    google::protobuf::util::JsonPrintOptions print;
+    print.preserve_proto_field_names = names_of_proto;
+    std::string text;
+    ASSERT_TRUE(google::protobuf::util::MessageToJsonString(profile, &text, print).ok());
+    v1::Profile read;
+    const auto result = ReadProtoJson(text, read);
+    ASSERT_TRUE(result) << result.error().message;
+    EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(read, profile));
+  }
+}
+
+TEST(Json, ValuesOfOtherKindsAreErrorsThatNameTheField) {
+  const auto error_of = [](const std::string& profile) {
+    return ReadError(R"({"format":"profd-profile","version":1,"profile":)" + profile + "}").message;
+  };
+  const std::string prefix = "this is not a profd profile: ";
+  EXPECT_EQ(error_of(R"({"host":7})"), prefix + "\"host\" holds no text");
+  EXPECT_EQ(error_of(R"({"nodes":7})"), prefix + "\"nodes\" holds no list");
+  EXPECT_EQ(error_of(R"({"nodes":[7]})"), prefix + "\"nodes\" holds no objects");
+  EXPECT_EQ(error_of(R"({"samples":[]})"), prefix + "\"samples\" holds no object");
+  for (const char* number : {"-1", "4294967296", "1.5", "true", "\"1x\"", "1e30", "[]"})
+    EXPECT_EQ(error_of(R"({"samples":{"thread":[)" + std::string(number) + "]}}"),
+              prefix + "\"thread\" holds no numbers of its range")
+        << number;
+}
+
+TEST(Json, NumbersAreReadInEachForm) {
+  const auto read =
+      Read(R"({"format":"profd-profile","version":"1","profile":{"daemonCpuNs":1e3,"host":null,)"
+           R"("processes":[{"pid":7.0}],"threads":[{"closure_error":"-Infinity","tid":"8"}],)"
+           R"("frames":[{"kind":"FRAME_OF_TOMORROW"},{"kind":2}]}})");
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->daemon_cpu_ns(), 1000u);
+  EXPECT_EQ(read->processes(0).pid(), 7u);
+  EXPECT_EQ(read->threads(0).tid(), 8u);
+  EXPECT_LT(read->threads(0).closure_error(), -1e300);
+  EXPECT_EQ(read->frames(0).kind(), 0);
+  EXPECT_EQ(read->frames(1).kind(), 2);
 }
 
 TEST(Json, EveryCutOfAFileIsAnErrorAndNoCrash) {
