@@ -28,6 +28,7 @@ static __always_inline struct profd_clock_event* begin_clock_event(struct task_s
   event->number = thread->samples;
   event->final = thread->clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  event->own_tid = event->reserved = 0;
   return event;
 }
 

@@ -47,6 +47,7 @@ static __always_inline void fill_observed_clock(struct profd_clock_event* event,
   event->held_ns = observed->held_ns;
   event->stack_number = observed->stack_number;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  event->own_tid = event->reserved = 0;
 }
 
 static __always_inline void write_totals(struct seq_file* out, struct task_struct* task,
@@ -64,6 +65,7 @@ static __always_inline void write_totals(struct seq_file* out, struct task_struc
   event->epoch_ns = observed->epoch_ns;
   fill_clock(&event->at_epoch, &observed->at_epoch, &sums);
   event->final = event->at_epoch;
+  event->own_tid = own_tid(task);
   bpf_seq_write(out, event, sizeof(*event));
   count(PROFD_COUNTER_CLOCKS_BY_KERNEL_ACCOUNTING);
 }

@@ -104,6 +104,8 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   event->at_epoch = copy->kept.clock;
   event->final = copy->kept.clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
+  event->own_tid = own_tid(task);
+  event->reserved = 0;
   bpf_seq_write(out, event, sizeof(*event));
 }
 

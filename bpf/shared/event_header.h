@@ -11,9 +11,9 @@
 #endif
 
 /* Written into recordings; raised with every incompatible change. */
-#define PROFD_EVENTS_VERSION 4
+#define PROFD_EVENTS_VERSION 5
 /* The oldest one that readers know: its clocks have no stolen_ns. Samples of 2 and 3 end before
- * followed_sessions. */
+ * followed_sessions, clock events of 2 to 4 before own_tid. */
 #define PROFD_EVENTS_VERSION_OLDEST 2
 
 enum profd_event_kind {

@@ -53,6 +53,8 @@ struct profd_clock_event {
   struct profd_clock at_epoch;
   struct profd_clock final;
   char comm[PROFD_COMM_LEN];
+  __u32 own_tid; /* as the thread's own pid namespace has it, where that is not profd's; else 0 */
+  __u32 reserved;
 };
 
 /* flags of sample events */
@@ -366,7 +368,7 @@ struct profd_python_code_event {
 };
 
 /* Both compilers see these; tests/unit/bpf checks every offset. */
-PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 16, "profd_clock_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 24, "profd_clock_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 104, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");

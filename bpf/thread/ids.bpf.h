@@ -30,6 +30,14 @@ static __noinline void ids_by_namespace(struct task_struct* task, struct ids* id
       number_in(BPF_CORE_READ(task, thread_pid), constants.pidns_level, constants.pidns_inum);
 }
 
+/* A thread's number in its own pid namespace, where that is not profd's: what its user code calls
+ * it. Else 0. */
+static __noinline u32 own_tid(struct task_struct* task) {
+  struct pid* pid = BPF_CORE_READ(task, thread_pid);
+  u32 level = pid ? BPF_CORE_READ(pid, level) : 0;
+  return level > constants.pidns_level ? number_in(pid, level, 0) : 0;
+}
+
 /* Ids in profd's pid namespace. */
 static __always_inline void read_ids(struct task_struct* task, struct ids* ids) {
   if (constants.pidns_level == 0) {

@@ -77,6 +77,7 @@ void DumpBuilder::AddClock(const wire::ClockEvent& event) {
   if (thread == nullptr) return;
   if (event.end) thread->gone = true;
   if (!event.comm.empty()) thread->comm = event.comm;
+  if (event.own_tid != 0) thread->own_tid = event.own_tid;
   Seen seen;
   seen.time_ns = event.epoch_ns;
   seen.since_ns = event.since_ns;
@@ -149,7 +150,8 @@ class DumpBuilder::Assembly {
     std::map<std::uint32_t, std::uint32_t> gil_holders;  // by process
     for (std::uint32_t i = 0; i < dump_.threads.size(); ++i) {
       const DumpThread& thread = dump_.threads[i];
-      by_tid[{thread.process, thread.key.tid}] = i;
+      const std::uint32_t own_tid = builder_.threads_.at(thread.key).own_tid;
+      by_tid[{thread.process, own_tid != 0 ? own_tid : thread.key.tid}] = i;
       if (thread.gil == process::Gil::kHeld) gil_holders[thread.process] = i;
     }
     for (std::uint32_t i = 0; i < dump_.threads.size(); ++i) {

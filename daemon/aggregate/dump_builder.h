@@ -64,6 +64,7 @@ class DumpBuilder {
     ProcessKey process;
     std::string comm;
     bool gone = false;
+    std::uint32_t own_tid = 0;     // as wire::ClockEvent
     std::optional<Seen> on_cpu;    // the latest sample
     std::optional<Seen> snapshot;  // at the end
     std::optional<Seen> clock;     // the latest reading, without a stack

@@ -289,7 +289,7 @@ void ProfileBuilder::AddClock(const wire::ClockEvent& event) {
   if (waits_)
     waits_->OnClock(event.header.thread, event.header.process,
                     {event.header.time_ns, event.number, event.end,
-                     event.state == PROFD_STATE_BLOCKED ? event.since_ns : 0});
+                     event.state == PROFD_STATE_BLOCKED ? event.since_ns : 0, event.own_tid});
   if (event.observation && index != kNoThread) observed_.OnClock(index, event, parts_);
 }
 

@@ -13,6 +13,17 @@ constexpr std::size_t kClockBytes2 = offsetof(profd_clock, stolen_ns);
 constexpr std::size_t kClockEventBytes2 =
     offsetof(profd_clock_event, at_epoch) + 2 * kClockBytes2 + PROFD_COMM_LEN;
 
+// Those of versions 2 to 4 end before own_tid.
+constexpr std::uint32_t kClocksWithoutOwnTid = 4;
+constexpr std::size_t kClockEventBytes4 = offsetof(profd_clock_event, own_tid);
+
+profd_clock_event ClockOf4(std::span<const std::byte> event) {
+  profd_clock_event clock{};
+  std::memcpy(&clock, event.data(), event.size());
+  clock.event.size = sizeof(clock);
+  return clock;
+}
+
 profd_clock_event ClockOf2(std::span<const std::byte> event) {
   profd_clock_event clock{};
   const auto take = [&](void* to, std::size_t bytes) {
@@ -52,16 +63,18 @@ void Widen(std::span<const std::byte> event, profd_event header, std::vector<std
 std::span<const std::byte> InPresentLayout(std::span<const std::byte> event, std::uint32_t version,
                                            std::vector<std::byte>& scratch) {
   profd_event header;
-  if (version > kSamplesWithoutFollowed || event.size() < sizeof(header)) return event;
+  if (version > kClocksWithoutOwnTid || event.size() < sizeof(header)) return event;
   std::memcpy(&header, event.data(), sizeof(header));
-  if (IsOldSample(header, event.size())) {
+  if (version <= kSamplesWithoutFollowed && IsOldSample(header, event.size())) {
     Widen(event, header, scratch);
     return scratch;
   }
-  if (version > kClocksWithoutStolen || event.size() != kClockEventBytes2) return event;
   const bool is_clock = header.kind == PROFD_EVENT_CLOCK || header.kind == PROFD_EVENT_THREAD_END;
-  if (!is_clock || header.size != event.size()) return event;
-  const profd_clock_event clock = ClockOf2(event);
+  const bool without_stolen = version <= kClocksWithoutStolen;
+  if (!is_clock || header.size != event.size() ||
+      event.size() != (without_stolen ? kClockEventBytes2 : kClockEventBytes4))
+    return event;
+  const profd_clock_event clock = without_stolen ? ClockOf2(event) : ClockOf4(event);
   scratch.resize(sizeof(clock));
   std::memcpy(scratch.data(), &clock, sizeof(clock));
   return scratch;

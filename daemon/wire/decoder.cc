@@ -165,6 +165,7 @@ Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
   event.state = static_cast<profd_thread_state>(fixed.state);
   event.at_epoch = fixed.at_epoch;
   event.final = fixed.final;
+  event.own_tid = fixed.own_tid;
   return Event(std::move(event));
 }
 
@@ -324,6 +325,7 @@ Result<Event> DecodeStep(Bytes bytes) {
     return Corrupt(PROFD_EVENT_STEP, "name beyond its end");
   return Event(StepEvent{.header = HeaderFrom(fixed.event),
                          .source = fixed.source,
+                         .object = fixed.object,
                          .end = (fixed.event.flags & PROFD_STEP_END) != 0,
                          .name_cut = (fixed.event.flags & PROFD_STEP_NAME_CUT) != 0,
                          .name_missing = (fixed.event.flags & PROFD_STEP_NAME_FAULT) != 0,

@@ -92,6 +92,7 @@ struct ClockEvent {
   profd_clock at_epoch{};
   profd_clock final{};
   std::string comm;
+  std::uint32_t own_tid = 0;  // as its own pid namespace has it, where that is not ours; else 0
 };
 
 struct ForkEvent {
@@ -186,6 +187,7 @@ struct LabelProcessEvent {
 struct StepEvent {
   EventHeader header;
   std::uint32_t source = 0;   // number of a StepSourceEvent of its session
+  std::uint64_t object = 0;   // that an end ends; 0: what began last ends
   bool end = false;           // it has no name
   bool name_cut = false;      // the name is longer
   bool name_missing = false;  // it could not be read

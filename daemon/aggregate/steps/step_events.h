@@ -20,7 +20,8 @@ struct StepEvent {
   std::uint32_t thread = 0;  // index into threads
   std::uint32_t source = 0;  // index into sources
   std::uint32_t name = 0;    // index into names
-  bool end = false;          // of what began last in this thread and has not ended
+  std::uint64_t object = 0;  // an address in the process, or 0
+  bool end = false;  // of what began last in this thread, with this object, and has not ended
 };
 
 struct StepEvents {

@@ -43,6 +43,7 @@ void StepLog::Add(const wire::StepEvent& event, std::uint32_t thread) {
                            .thread = thread,
                            .source = event.source,
                            .name = NameIndex(std::move(name)),
+                           .object = event.object,
                            .end = event.end});
 }
 

@@ -155,8 +155,10 @@ std::uint32_t PathFinder::OwnerOf(std::uint32_t waiter, const LoggedWait& wait) 
   });
   if (!in_mutex) return kNoWaker;
   if (by_tid_.empty())
-    for (std::uint32_t i = 0; i < log_.threads().size(); ++i)
-      by_tid_[{log_.threads()[i].process, log_.threads()[i].key.tid}] = i;
+    for (std::uint32_t i = 0; i < log_.threads().size(); ++i) {
+      const WaitLog::Thread& one = log_.threads()[i];
+      by_tid_[{one.process, one.own_tid != 0 ? one.own_tid : one.key.tid}] = i;
+    }
   const auto owner = by_tid_.find({log_.threads()[waiter].process, wait.owner_word});
   return owner == by_tid_.end() ? kNoWaker : owner->second;
 }

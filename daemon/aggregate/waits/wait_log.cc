@@ -44,6 +44,7 @@ std::optional<std::uint32_t> WaitLog::Find(const ThreadKey& thread) const {
 
 void WaitLog::OnClock(const ThreadKey& thread, const ProcessKey& process, const Reading& reading) {
   Thread& known = threads_[IndexOf(thread, process)];
+  if (reading.own_tid != 0) known.own_tid = reading.own_tid;
   // The thread does not wait any more, and no sample came: the wait had no sampling point here.
   if (!known.waits.empty() && known.waits.back().is_open() &&
       known.waits.back().begin_ns != reading.blocked_since_ns)

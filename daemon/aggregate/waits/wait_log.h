@@ -74,6 +74,8 @@ class WaitLog {
   struct Thread {
     ThreadKey key;
     ProcessKey process;
+    std::uint32_t own_tid =
+        0;             // as the thread's pid namespace has it; 0: as in `key`, or not known
     std::string comm;  // of wakers; "": not known
     bool python = false;
     std::vector<LoggedWait> waits;  // in order of time; they do not overlap
@@ -93,6 +95,7 @@ class WaitLog {
     std::uint32_t number = 0;  // of its last sample, when the clock was read: somewhat later
     bool end = false;
     std::uint64_t blocked_since_ns = 0;  // 0: it is not blocked
+    std::uint32_t own_tid = 0;           // as wire::ClockEvent
   };
   void OnClock(const ThreadKey& thread, const ProcessKey& process, const Reading& reading);
   // From `time_ns` on, intervals off the CPU are sampled at the points of this level.

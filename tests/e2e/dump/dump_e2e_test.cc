@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -160,6 +162,45 @@ TEST_F(DumpTest, NamesWhoHoldsAMutexAndReportsDeadlocks) {
                           " sleeper, which holds the lock and waits: sleep\n"),
             std::string::npos)
       << text.out;
+}
+
+// The host's tids of a process's threads, by those that it sees itself.
+std::map<int, int> TidsOfHost(int pid) {
+  std::map<int, int> tids;
+  const std::string tasks = "/proc/" + std::to_string(pid) + "/task";
+  for (const auto& task : std::filesystem::directory_iterator(tasks)) {
+    std::ifstream status(task.path() / "status");
+    std::string line;
+    while (std::getline(status, line))
+      if (line.starts_with("NSpid:"))
+        tids[std::stoi(line.substr(line.find_last_of(" \t") + 1))] =
+            std::stoi(task.path().filename());
+  }
+  return tids;
+}
+
+TEST_F(DumpTest, NamesWhoHoldsAMutexInAnotherPidNamespace) {
+  BeginWithDaemon();
+  StartProgram(
+      {"unshare", "--pid", "--fork", "--kill-child", "--mount-proc", TestProgram("deadlock")});
+  const std::string outside = std::to_string(program_->pid());
+  std::ifstream children("/proc/" + outside + "/task/" + outside + "/children");
+  int pid = 0;
+  ASSERT_TRUE(children >> pid);
+  const std::map<int, int> tids = TidsOfHost(pid);
+  const auto outcome = Profctl({"dump", "--json", "-p", std::to_string(pid)});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const json dump = json::parse(outcome.out);
+  std::size_t owned = 0;
+  for (const json& place : truth_) {
+    const json* thread = FindThread(dump["processes"][0], tids.at(place["tid"].get<int>()));
+    ASSERT_NE(thread, nullptr) << place;
+    const int owner = place["owner"].get<int>();
+    EXPECT_EQ(thread->value("owner", 0), owner == 0 ? 0 : tids.at(owner)) << thread->dump(1);
+    if (owner != 0) ++owned;
+  }
+  EXPECT_GE(owned, 3u);
+  EXPECT_EQ(dump["deadlocks"].size(), 1u);
 }
 
 TEST_F(DumpTest, TextAndJsonAgree) {

@@ -71,6 +71,33 @@ TEST(OldEvents, ClocksOfVersion2HaveNoStolenTime) {
   }
 }
 
+TEST(OldEvents, ClocksOfVersion4EndBeforeTheOwnTid) {
+  constexpr std::size_t kOldBytes = 384;
+  profd_clock_event clock{};
+  ASSERT_EQ(offsetof(profd_clock_event, own_tid), kOldBytes);
+  clock.event.kind = PROFD_EVENT_THREAD_END;
+  clock.event.size = kOldBytes;
+  clock.event.tid = 7;
+  clock.final.on_cpu_ns = 9;
+  std::strcpy(clock.comm, "worker");
+  clock.own_tid = 5;  // of what lies behind
+  for (const std::uint32_t version : {3u, 4u}) {
+    std::vector<std::byte> scratch;
+    const auto bytes = InPresentLayout(BytesOf(clock).first(kOldBytes), version, scratch);
+    profd_clock_event present;
+    ASSERT_EQ(bytes.size(), sizeof(present));
+    std::memcpy(&present, bytes.data(), sizeof(present));
+    EXPECT_EQ(present.event.size, sizeof(present));
+    EXPECT_EQ(present.event.tid, 7u);
+    EXPECT_EQ(present.final.on_cpu_ns, 9u);
+    EXPECT_STREQ(present.comm, "worker");
+    EXPECT_EQ(present.own_tid, 0u);
+  }
+  std::vector<std::byte> scratch;
+  const auto present = BytesOf(clock).first(kOldBytes);
+  EXPECT_EQ(InPresentLayout(present, 5, scratch).data(), present.data());
+}
+
 TEST(OldEvents, AllElseStaysAsItIs) {
   std::vector<std::byte> scratch;
   const auto stays = [&](const ClockEvent2& event, std::size_t size, std::uint32_t version) {

@@ -115,6 +115,7 @@ profd_clock_event ClockFixed() {
   fixed.final.migrations = 30;
   fixed.at_epoch.stolen_ns[PROFD_STOLEN_SPREAD] = 31;
   std::string_view("worker").copy(fixed.comm, sizeof(fixed.comm));
+  fixed.own_tid = 32;
   return fixed;
 }
 
@@ -172,6 +173,7 @@ profd_step_event StepFixed() {
   profd_step_event fixed{};
   fixed.event = RawHeader(79);
   fixed.event.flags = PROFD_STEP_NAME_CUT;
+  fixed.object = 0x7f00;
   fixed.source = 3;
   fixed.name_bytes = 4;
   return fixed;
@@ -322,6 +324,7 @@ TEST(DecoderTest, AStepHasItsNameAndItsSource) {
   ASSERT_TRUE(event) << event.error().message;
   const auto& step = std::get<wire::StepEvent>(*event);
   EXPECT_EQ(step.source, 3u);
+  EXPECT_EQ(step.object, 0x7f00u);
   EXPECT_EQ(step.name, "step");
   EXPECT_TRUE(step.name_cut);
   EXPECT_FALSE(step.end);
@@ -448,6 +451,7 @@ TEST(DecoderTest, Clock) {
   EXPECT_EQ(clock.final.migrations, 30u);
   EXPECT_EQ(clock.at_epoch.stolen_ns[PROFD_STOLEN_SPREAD], 31u);
   EXPECT_EQ(clock.comm, "worker");
+  EXPECT_EQ(clock.own_tid, 32u);
   EXPECT_TRUE(Decoded<wire::ClockEvent>(RawEventBytes(PROFD_EVENT_THREAD_END, ClockFixed())).end);
 }
 
