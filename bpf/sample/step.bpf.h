@@ -17,9 +17,10 @@
 /* struct profd_step_event with room for its tail. */
 struct step_buffer {
   struct profd_event event;
+  u64 object;
   u32 source;
   u32 name_bytes;
-  char name[PROFD_STEP_NAME_BYTES];
+  char name[PROFD_STEP_NAME_BYTES + 2]; /* a text may have one more that is not kept, and a zero */
 };
 PROFD_STATIC_ASSERT(__builtin_offsetof(struct step_buffer, name) == sizeof(struct profd_step_event),
                     "step_buffer");
@@ -40,10 +41,22 @@ static __always_inline int read_string(u32 naming, u64 address, struct user_stri
                               (void*)(string->text - COW_LENGTH_BYTES));
 }
 
-/* `address`: of the std::string. The caller has just made it, so it is in memory. */
+/* A text with a terminating zero. */
+static __always_inline void read_step_text(struct step_buffer* buffer, u64 address) {
+  long bytes = bpf_probe_read_user_str(buffer->name, sizeof(buffer->name), (void*)address);
+  if (bytes <= 0) {
+    buffer->event.flags |= PROFD_STEP_NAME_FAULT;
+    return;
+  }
+  if (bytes - 1 > PROFD_STEP_NAME_BYTES) buffer->event.flags |= PROFD_STEP_NAME_CUT;
+  buffer->name_bytes = smaller(bytes - 1, PROFD_STEP_NAME_BYTES);
+}
+
+/* `address`: of the string. The caller has just made it, so it is in memory. */
 static __always_inline void read_step_name(struct step_buffer* buffer, u32 naming, u64 address) {
   struct user_string string;
   u64 bytes;
+  if (naming == PROFD_STEP_TEXT) return read_step_text(buffer, address);
   if (!read_string(naming, address, &string)) {
     buffer->event.flags |= PROFD_STEP_NAME_FAULT;
     return;
@@ -86,6 +99,7 @@ static __always_inline void take_step(struct pt_regs* registers, u64 cookie) {
   if (!may_report(task, thread)) return;
   fill_event(&buffer.event, task, PROFD_EVENT_STEP, now, session);
   buffer.source = place.source;
+  if (place.object) buffer.object = registers->rdi;
   if (place.end) buffer.event.flags = PROFD_STEP_END;
   if (place.naming != PROFD_STEP_NO_NAME) read_step_name(&buffer, place.naming, registers->rsi);
   send_step(&buffer);

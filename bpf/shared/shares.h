@@ -35,8 +35,8 @@ enum profd_share_kind {
 #define PROFD_THREADS_AT_ONCE 10000
 #define PROFD_PROCESSES_PER_SECOND 1000
 #define PROFD_PROCESSES_AT_ONCE 10000
-#define PROFD_STEPS_PER_SECOND 2000
-#define PROFD_STEPS_AT_ONCE 10000
+#define PROFD_STEPS_PER_SECOND 50000
+#define PROFD_STEPS_AT_ONCE 200000
 #define PROFD_SWITCHES_PER_SECOND 50000
 #define PROFD_SWITCHES_AT_ONCE 200000
 /* Samples of waits are counted in blocks of time: so many in one, and no burst. */

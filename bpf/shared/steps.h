@@ -21,6 +21,7 @@ enum profd_step_naming {
   PROFD_STEP_STRING,     /* the second argument is the address of a std::string: pointer, length */
   PROFD_STEP_COW_STRING, /* ... of the older one: a pointer, and the length 24 bytes before the text
                           */
+  PROFD_STEP_TEXT,       /* the second argument is the address of a text with a terminating zero */
 };
 
 struct profd_step_place {
@@ -28,11 +29,12 @@ struct profd_step_place {
   __u8 source;  /* its number there */
   __u8 naming;  /* enum profd_step_naming */
   __u8 end;     /* what began ends here */
+  __u8 object;  /* the first argument is the address of an object, whose life the step is */
 };
 
 static inline __u64 profd_step_cookie(struct profd_step_place place) {
   return place.session | (__u64)place.source << 8 | (__u64)place.naming << 16 |
-         (__u64)place.end << 24;
+         (__u64)place.end << 24 | (__u64)place.object << 32;
 }
 
 static inline struct profd_step_place profd_step_place_of(__u64 cookie) {
@@ -41,11 +43,12 @@ static inline struct profd_step_place profd_step_place_of(__u64 cookie) {
   place.source = (__u8)(cookie >> 8);
   place.naming = (__u8)(cookie >> 16);
   place.end = (__u8)(cookie >> 24);
+  place.object = (__u8)(cookie >> 32);
   return place;
 }
 
 /* flags of STEP */
-#define PROFD_STEP_END 1        /* what began under the last name ends; it has no name itself */
+#define PROFD_STEP_END 1        /* what began last with this object ends; it has no name itself */
 #define PROFD_STEP_NAME_CUT 2   /* the name is longer */
 #define PROFD_STEP_NAME_FAULT 4 /* it could not be read */
 
@@ -53,6 +56,7 @@ static inline struct profd_step_place profd_step_place_of(__u64 cookie) {
  * that of source `source` of its session. After it, name_bytes of text without terminating zero. */
 struct profd_step_event {
   struct profd_event event;
+  __u64 object; /* an address in the process; 0: ends nest */
   __u32 source;
   __u32 name_bytes;
   char name[];
@@ -74,5 +78,5 @@ struct profd_step_source_event {
   char text[];
 };
 
-PROFD_STATIC_ASSERT(sizeof(struct profd_step_event) == 56 + 8, "profd_step_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_step_event) == 56 + 16, "profd_step_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_step_source_event) == 56 + 16, "step source");

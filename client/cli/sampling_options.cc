@@ -71,14 +71,16 @@ void AddStep(Command& command, RawSampling& raw) {
        .names = "--step",
        .into = &raw.step,
        .value = "SPEC",
-       .help = "what says where steps of a program begin: auto, loop, none, "
+       .help = "what says where steps of a program begin: auto, calls, loop, none, "
                "label:NAME, uprobe:LIB:FUNCTION or usdt:LIB:PROVIDER:NAME; default auto",
        .more =
            "auto: PyTorch's optimizers and data loaders, in up to 16 processes; each of "
-           "their calls costs the program 1 or 2 us. LIB is a path, or the last part of "
+           "their calls costs the program 1 or 2 us. calls: all that PyTorch's record_function and "
+           "PaddlePaddle's RecordEvent name, that is each operator of PaddlePaddle, for report "
+           "--exact. LIB is a path, or the last part of "
            "one. A step lasts from one call to the next. loop, none and label:NAME watch nothing: "
            "of a label that threads publish each value is a step.",
-       .words = {"auto", "loop", "none"}});
+       .words = {"auto", "calls", "loop", "none"}});
 }
 
 namespace {
@@ -86,12 +88,14 @@ namespace {
 Result<std::vector<std::string>> ParseStep(const std::string& step) {
   if (step.empty()) return std::vector<std::string>();
   if (step == "auto") return std::vector<std::string>{"record_function"};
+  if (step == "calls") return std::vector<std::string>{"record_function", "record_event"};
   if (step == "loop" || step == "none" || !LabelNamedBy(step).empty())
     return std::vector<std::string>{"none"};
   if (step.starts_with("uprobe:") || step.starts_with("usdt:"))
     return std::vector<std::string>{step};
   return Usage("--step " + step + ": does not say where steps begin",
-               "it is auto, loop, none, label:NAME, uprobe:LIB:FUNCTION or usdt:LIB:PROVIDER:NAME");
+               "it is auto, calls, loop, none, label:NAME, uprobe:LIB:FUNCTION or "
+               "usdt:LIB:PROVIDER:NAME");
 }
 
 }  // namespace

@@ -199,8 +199,10 @@ void ReportVerb::AddSteps() {
                  .names = "--exact",
                  .into = &raw_.exact,
                  .help = "calls that the program itself names: how many, and their exact time",
-                 .more = "Of PyTorch: record_function(NAME), its optimizers and data loaders. "
-                         "Samples do not count calls, so no other report has their number."});
+                 .more = "Of PyTorch: record_function(NAME), its optimizers and data loaders. Of "
+                         "PaddlePaddle: RecordEvent(NAME), its operators. A collection takes "
+                         "--step calls where no other one is named. Samples do not count calls, so "
+                         "no other report has their number."});
 }
 
 Result<ReportQuestion> ReportVerb::TakeQuestion() const {
@@ -264,9 +266,10 @@ Result<void> ReportVerb::TakeSteps(ReportQuestion& question) const {
     if (!value.empty() && !fits)
       return Usage(std::string(option) + " is for steps",
                    "name --steps, --by step or a filter by step, too, or leave it out");
-  question.step_choice = {.source = step == "none"   ? "loop"
-                                    : step == "auto" ? ""
-                                                     : step,
+  const bool any = step == "auto" || step == "calls";
+  question.step_choice = {.source = step == "none" ? "loop"
+                                    : any          ? ""
+                                                   : step,
                           .name = raw_.step_name,
                           .loop = raw_.loop};
   return {};
@@ -316,6 +319,7 @@ Result<void> ReportVerb::Take() {
   auto question = TakeQuestion();
   if (!question) return question.error();
   output.question = *std::move(question);
+  if (raw_.exact && source().sampling.step.empty()) source().sampling.step = "calls";
   return TakeSource(std::move(output), "; --filter takes a part of a file or a collection");
 }
 

@@ -97,6 +97,8 @@ Result<void> CheckSteps(const v1::Profile& profile) {
   for (const int other :
        {events.thread_size(), events.source_size(), events.name_size(), events.end_size()})
     if (other != size) return Corrupt("its columns of step events differ in length");
+  if (events.object_size() != 0 && events.object_size() != size)
+    return Corrupt("its columns of step events differ in length");
   for (int i = 0; i < size; ++i) {
     if (!Fits(events.thread(i), profile.threads_size()))
       return OutOfRange("step event", i, "thread", events.thread(i), profile.threads_size());

@@ -7,6 +7,7 @@ namespace profd::session {
 namespace {
 
 constexpr std::string_view kRecordFunctionName = "record_function";
+constexpr std::string_view kRecordEventName = "record_event";
 constexpr std::string_view kFunctionPrefix = "uprobe:";
 constexpr std::string_view kUsdtPrefix = "usdt:";
 constexpr std::size_t kMaxBytes = 4'096;
@@ -36,12 +37,17 @@ bool IsTorch(std::string_view file) {
          file.find(".so") != std::string_view::npos;
 }
 
+// Of version 3; before, it was in another namespace.
+constexpr std::string_view kPaddle = "libphi_core.so";
+
 }  // namespace
 
 std::string FormatStepSpec(const StepSpec& spec) {
   switch (spec.kind) {
     case StepSpec::Kind::kRecordFunction:
       return std::string(kRecordFunctionName);
+    case StepSpec::Kind::kRecordEvent:
+      return std::string(kRecordEventName);
     case StepSpec::Kind::kFunction:
       return std::string(kFunctionPrefix) + spec.library + ":" + spec.name;
     case StepSpec::Kind::kUsdt:
@@ -52,8 +58,12 @@ std::string FormatStepSpec(const StepSpec& spec) {
 
 Result<StepSpec> ParseStepSpec(std::string_view text) {
   if (text == kRecordFunctionName) return StepSpec{};
-  if (text.size() > kMaxBytes || !IsPrintable(text)) return Unknown(text);
   StepSpec spec;
+  if (text == kRecordEventName) {
+    spec.kind = StepSpec::Kind::kRecordEvent;
+    return spec;
+  }
+  if (text.size() > kMaxBytes || !IsPrintable(text)) return Unknown(text);
   std::string_view rest = text;
   if (text.starts_with(kFunctionPrefix)) {
     spec.kind = StepSpec::Kind::kFunction;
@@ -75,8 +85,9 @@ Result<StepSpec> ParseStepSpec(std::string_view text) {
 
 bool IsLibraryOf(const StepSpec& spec, std::string_view path) {
   const auto slash = path.rfind('/');
-  if (spec.kind == StepSpec::Kind::kRecordFunction)
-    return IsTorch(slash == std::string_view::npos ? path : path.substr(slash + 1));
+  const std::string_view file = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  if (spec.kind == StepSpec::Kind::kRecordFunction) return IsTorch(file);
+  if (spec.kind == StepSpec::Kind::kRecordEvent) return file == kPaddle;
   if (!path.ends_with(spec.library)) return false;
   const std::size_t before = path.size() - spec.library.size();
   return before == 0 || (!spec.library.starts_with('/') && path[before - 1] == '/');

@@ -11,6 +11,7 @@ namespace profd::session {
 struct StepSpec {
   enum class Kind {
     kRecordFunction,  // what PyTorch itself says of its optimizers and data loaders
+    kRecordEvent,     // what PaddlePaddle itself says of its operators
     kFunction,        // each call of a function
     kUsdt,            // each pass of a static probe
   };
@@ -22,7 +23,8 @@ struct StepSpec {
   friend bool operator==(const StepSpec&, const StepSpec&) = default;
 };
 
-// "record_function", "uprobe:libfoo.so:work", "usdt:libfoo.so:trainer:step"; and back.
+// "record_function", "record_event", "uprobe:libfoo.so:work", "usdt:libfoo.so:trainer:step"; and
+// back.
 // kInvalidArgument: it is none of these.
 [[nodiscard]] std::string FormatStepSpec(const StepSpec& spec);
 [[nodiscard]] Result<StepSpec> ParseStepSpec(std::string_view text);

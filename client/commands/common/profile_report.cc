@@ -113,9 +113,11 @@ class Rendering {
     const std::vector<NamedCalls> calls = NamedCallsOf(profile_);
     if (calls.empty()) {
       const std::string why = WhyNotWatched(profile_);
-      return Error{ErrorCode::kNotFound, "the program has named no call",
-                   why.empty() ? "PyTorch's record_function does, and --step SPEC names functions"
-                               : "not watched: " + why};
+      return Error{
+          ErrorCode::kNotFound, "the program has named no call",
+          why.empty() ? "PyTorch's record_function and PaddlePaddle's RecordEvent do, if they were "
+                        "watched: --step calls; --step SPEC names functions"
+                      : "not watched: " + why};
     }
     if (report_ != Report::kReport) return Text(SheetOf(calls));
     return RenderCalls(profile_, calls, question_, view_);

@@ -59,7 +59,10 @@ class Sums {
     const std::uint64_t length_ns = closed.call.end_ns - closed.call.begin_ns;
     NamedCalls& sum = sums_[{closed.call.source, closed.call.name}];
     sum.self_ns += length_ns - std::min(closed.inside_ns, length_ns);
-    if (!open.empty()) open.back().inside_ns += length_ns;
+    // One that ends by its object may outlast what it began in.
+    if (!open.empty())
+      open.back().inside_ns +=
+          std::min(closed.call.end_ns, open.back().call.end_ns) - closed.call.begin_ns;
     const bool inside_itself = std::ranges::any_of(open, [&](const Open& outer) {
       return outer.call.source == closed.call.source && outer.call.name == closed.call.name;
     });
@@ -77,16 +80,20 @@ class Sums {
 std::vector<NamedCall> CallsOf(const v1::Profile& profile, std::uint32_t thread) {
   const v1::StepEvents& events = profile.step_events();
   std::vector<NamedCall> calls;
-  std::vector<std::size_t> open;
+  std::map<std::uint64_t, std::vector<std::size_t>> open;  // by object
   for (int i = 0; i < events.time_ns_size(); ++i) {
     if (events.thread(i) != thread) continue;
+    const std::uint64_t object = events.object_size() == 0 ? 0 : events.object(i);
+    auto& same_object = open[object];
     if (!events.end(i)) {
+      // The end of what began with this object before has not been seen.
+      if (object != 0) same_object.clear();
       if (profile.step_sources(static_cast<int>(events.source(i))).ends())
-        open.push_back(calls.size());
+        same_object.push_back(calls.size());
       calls.push_back({events.source(i), events.name(i), events.time_ns(i), 0});
-    } else if (!open.empty()) {
-      calls[open.back()].end_ns = events.time_ns(i);
-      open.pop_back();
+    } else if (!same_object.empty()) {
+      calls[same_object.back()].end_ns = events.time_ns(i);
+      same_object.pop_back();
     }
   }
   return calls;

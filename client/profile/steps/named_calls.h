@@ -19,8 +19,8 @@ struct NamedCall {
   std::uint64_t end_ns = 0;
 };
 
-// Of one thread, by their begins. An end is that of what began last there and has not ended; that
-// of a call which began before the session is left out.
+// Of one thread, by their begins. An end is that of what began last there, with the same object if
+// it has one, and has not ended; that of a call which began before the session is left out.
 [[nodiscard]] std::vector<NamedCall> CallsOf(const v1::Profile& profile, std::uint32_t thread);
 
 // All calls of one name, in all threads.

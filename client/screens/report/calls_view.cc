@@ -6,6 +6,19 @@
 
 namespace profd::client {
 
+namespace {
+
+// Events of calls that are missing: then calls are, or their ends.
+std::uint64_t LostEvents(const v1::Profile& profile) {
+  std::uint64_t lost = 0;
+  for (const auto* counts : {&profile.lost(), &profile.dropped()})
+    for (const v1::NamedCount& one : *counts)
+      if (one.name().starts_with("steps_")) lost += one.count();
+  return lost;
+}
+
+}  // namespace
+
 std::string RenderCalls(const v1::Profile& profile, const std::vector<NamedCalls>& calls,
                         const ReportQuestion& question, const ReportViewOptions& options) {
   Table table({{"calls", Align::kRight},
@@ -21,11 +34,17 @@ std::string RenderCalls(const v1::Profile& profile, const std::vector<NamedCalls
     table.AddRow({FormatCount(one.calls), time(one.self_ns), time(one.total_ns), time(one.mean_ns),
                   time(one.longest_ns), one.name});
   }
+  const std::uint64_t lost = LostEvents(profile);
+  const std::string head = std::string("calls that the program names") +
+                           (lost == 0 ? ", exact" : "") + "; self: without those inside";
+  std::string notes;
+  if (lost != 0)
+    notes += "note    " + FormatCount(lost, "event") +
+             " of calls are missing, so calls are: there were too many at once\n";
+  if (cut) notes += "note    times are those of calls whose end was seen\n";
   return ReportHead(profile, TimeOf(profile), question, options) + "\n" +
-         options.palette.Paint(Tone::kFaint,
-                               "calls that the program names, exact; self: without those inside") +
-         "\n" + table.Render(options.width, options.palette) +
-         (cut ? "note    times are those of calls that ended in this time\n" : "");
+         options.palette.Paint(Tone::kFaint, head) + "\n" +
+         table.Render(options.width, options.palette) + notes;
 }
 
 ReportSheet SheetOf(const std::vector<NamedCalls>& calls) {

@@ -1,5 +1,6 @@
 #include "daemon/elf/probes/probe_finder.h"
 
+#include <Zydis/Zydis.h>
 #include <elf.h>
 
 #include <algorithm>
@@ -25,6 +26,26 @@ std::optional<std::uint64_t> OffsetOf(const ElfFile& file, std::uint64_t vaddr, 
     return segment.file_offset + into;
   }
   return std::nullopt;
+}
+
+bool IsVector(const ZydisDecodedInstruction& instruction) {
+  return instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
+         instruction.encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX;
+}
+
+bool WritesGeneralRegister(
+    const ZydisDecodedInstruction& instruction,
+    const std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT>& operands) {
+  for (std::size_t i = 0; i < instruction.operand_count; ++i) {
+    const ZydisDecodedOperand& operand = operands.at(i);
+    if (operand.type != ZYDIS_OPERAND_TYPE_REGISTER ||
+        (operand.actions & ZYDIS_OPERAND_ACTION_MASK_WRITE) == 0)
+      continue;
+    const ZydisRegister whole =
+        ZydisRegisterGetLargestEnclosing(ZYDIS_MACHINE_MODE_LONG_64, operand.reg.value);
+    if (ZydisRegisterGetClass(whole) == ZYDIS_REGCLASS_GPR64) return true;
+  }
+  return false;
 }
 
 // A semaphore lies in .probes, which takes no bytes of the file where it is the end of the data.
@@ -103,6 +124,28 @@ std::vector<std::optional<ProbePlace>> FindFunctions(const ElfFile& file,
     if (offset) places[i] = ProbePlace{.offset = *offset};
   }
   return places;
+}
+
+std::uint64_t BehindVectors(const ElfFile& file, std::uint64_t offset) {
+  constexpr std::uint64_t kMostBytes = 64;
+  const std::uint64_t size = file.source().size();
+  const auto code = file.source().Copy(offset, std::min(kMostBytes, size - std::min(size, offset)));
+  ZydisDecoder decoder;
+  if (!code ||
+      !ZYAN_SUCCESS(ZydisDecoderInit(&decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64)))
+    return offset;
+  std::uint64_t behind = 0;
+  while (behind < code->size()) {
+    ZydisDecodedInstruction instruction;
+    std::array<ZydisDecodedOperand, ZYDIS_MAX_OPERAND_COUNT> operands;
+    if (!ZYAN_SUCCESS(ZydisDecoderDecodeFull(&decoder, code->data() + behind, code->size() - behind,
+                                             &instruction, operands.data())))
+      return offset;
+    if (!IsVector(instruction)) return offset + behind;
+    if (WritesGeneralRegister(instruction, operands)) return offset;
+    behind += instruction.length;
+  }
+  return offset;
 }
 
 std::vector<ProbePlace> FindStaticProbe(const ElfFile& file, std::string_view provider,

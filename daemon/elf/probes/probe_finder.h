@@ -25,6 +25,11 @@ struct ProbePlace {
 [[nodiscard]] std::vector<std::optional<ProbePlace>> FindFunctions(
     const ElfFile& file, std::span<const std::string> names);
 
+// The kernel attaches to no vector instruction (VEX, EVEX). If a function begins with some that
+// write no general register: the first instruction behind them, at which its arguments are still in
+// their registers; else `offset`. Only for functions that do not jump back to their begin.
+[[nodiscard]] std::uint64_t BehindVectors(const ElfFile& file, std::uint64_t offset);
+
 // The places of a static probe, as its notes (.note.stapsdt) have them; at most kMaxProbePlaces.
 // After ReadSections.
 inline constexpr std::size_t kMaxProbePlaces = 16;

@@ -6,10 +6,28 @@
 #include "daemon/reader/message.h"
 
 namespace profd::elf {
+namespace {
+
+std::vector<std::optional<ProbePlace>> Find(const ElfFile& file, ProbeClient::Kind kind,
+                                            const std::vector<std::string>& names) {
+  std::vector<std::optional<ProbePlace>> places;
+  if (kind == ProbeClient::Kind::kStaticProbe) {
+    for (const ProbePlace& place : FindStaticProbe(file, names[0], names[1]))
+      places.emplace_back(place);
+    return places;
+  }
+  places = FindFunctions(file, names);
+  if (kind == ProbeClient::Kind::kEntries)
+    for (auto& place : places)
+      if (place) place->offset = BehindVectors(file, place->offset);
+  return places;
+}
+
+}  // namespace
 
 Result<std::string> ProbeParser::Answer(std::string_view request, reader::ParserContext context) {
   reader::Unpacker fields(request);
-  const auto function = fields.Number<bool>();
+  const auto kind = fields.Number<ProbeClient::Kind>();
   ObjectId id;
   id.path = fields.Text();
   id.device_major = fields.Number<std::uint32_t>();
@@ -21,7 +39,9 @@ Result<std::string> ProbeParser::Answer(std::string_view request, reader::Parser
   std::vector<std::string> names;
   for (std::uint32_t left = fields.Count(sizeof(std::uint32_t)); left > 0 && fields.ok(); --left)
     names.emplace_back(fields.Text());
-  if (!fields.done() || names.size() > ProbeClient::kMaxNames || (!function && names.size() != 2))
+  if (!fields.done() || names.size() > ProbeClient::kMaxNames ||
+      kind > ProbeClient::Kind::kStaticProbe ||
+      (kind == ProbeClient::Kind::kStaticProbe && names.size() != 2))
     return Error{ErrorCode::kInvalidArgument, "no such request", ""};
   const auto found = FileFinder(context.opener).Open(id);
   if (!found) return found.error();
@@ -29,13 +49,7 @@ Result<std::string> ProbeParser::Answer(std::string_view request, reader::Parser
   auto file = ElfFile::Open(bytes);
   if (!file) return file.error();
   PROFD_TRY(file->ReadSections());
-  std::vector<std::optional<ProbePlace>> places;
-  if (function) {
-    places = FindFunctions(*file, names);
-  } else {
-    for (const ProbePlace& place : FindStaticProbe(*file, names[0], names[1]))
-      places.emplace_back(place);
-  }
+  const auto places = Find(*file, kind, names);
   reader::Packer answer;
   answer.Number(static_cast<std::uint32_t>(places.size()));
   for (const auto& place : places) {
@@ -47,10 +61,10 @@ Result<std::string> ProbeParser::Answer(std::string_view request, reader::Parser
 }
 
 Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Ask(
-    const ObjectId& id, std::uint32_t user, bool function, const std::vector<std::string>& names,
+    const ObjectId& id, std::uint32_t user, Kind kind, const std::vector<std::string>& names,
     std::size_t most) {
   reader::Packer body;
-  body.Number(function)
+  body.Number(kind)
       .Text(id.path)
       .Number(id.device_major)
       .Number(id.device_minor)
@@ -83,7 +97,14 @@ Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Ask(
 
 Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Functions(
     const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names) {
-  auto places = Ask(id, user, true, names, names.size());
+  auto places = Ask(id, user, Kind::kFunctions, names, names.size());
+  if (places) places->resize(names.size());
+  return places;
+}
+
+Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Entries(
+    const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names) {
+  auto places = Ask(id, user, Kind::kEntries, names, names.size());
   if (places) places->resize(names.size());
   return places;
 }
@@ -91,7 +112,7 @@ Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Functions(
 Result<std::vector<ProbePlace>> ProbeClient::StaticProbe(const ObjectId& id, std::uint32_t user,
                                                          const std::string& provider,
                                                          const std::string& name) {
-  const auto found = Ask(id, user, false, {provider, name}, kMaxProbePlaces);
+  const auto found = Ask(id, user, Kind::kStaticProbe, {provider, name}, kMaxProbePlaces);
   if (!found) return found.error();
   std::vector<ProbePlace> places;
   for (const auto& place : *found)

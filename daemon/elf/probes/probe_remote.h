@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -27,6 +29,7 @@ class ProbeClient {
  public:
   static constexpr std::chrono::milliseconds kPatience{5'000};
   static constexpr std::size_t kMaxNames = 16;
+  enum class Kind : std::uint8_t { kFunctions, kEntries, kStaticProbe };
 
   // `readers` answer by ProbeParsers, and outlive this.
   explicit ProbeClient(reader::Readers& readers) : readers_(readers) {}
@@ -34,13 +37,16 @@ class ProbeClient {
   // As FindFunctions and FindStaticProbe. `user`: whose share of readers it uses.
   [[nodiscard]] Result<std::vector<std::optional<ProbePlace>>> Functions(
       const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names);
+  // The same, and BehindVectors.
+  [[nodiscard]] Result<std::vector<std::optional<ProbePlace>>> Entries(
+      const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names);
   [[nodiscard]] Result<std::vector<ProbePlace>> StaticProbe(const ObjectId& id, std::uint32_t user,
                                                             const std::string& provider,
                                                             const std::string& name);
 
  private:
   [[nodiscard]] Result<std::vector<std::optional<ProbePlace>>> Ask(
-      const ObjectId& id, std::uint32_t user, bool function, const std::vector<std::string>& names,
+      const ObjectId& id, std::uint32_t user, Kind kind, const std::vector<std::string>& names,
       std::size_t most);
 
   reader::Readers& readers_;

@@ -1,5 +1,5 @@
-// StepPlaces: where steps begin in a mapped file: what PyTorch calls for that, functions, static
-// probes.
+// StepPlaces: where steps begin in a mapped file: what PyTorch and PaddlePaddle call for that,
+// functions, static probes.
 #pragma once
 
 #include <vector>
@@ -11,7 +11,8 @@
 namespace profd::elf {
 
 // Used by one thread. Names of PyTorch's functions are those of its releases since 1.12; its ends
-// of steps are in .symtab alone, and left out where the file has none.
+// of steps are in .symtab alone, and left out where the file has none. PaddlePaddle's are those of
+// version 3.
 class StepPlaces {
  public:
   // `readers` answer by ProbeParsers, and outlive this.

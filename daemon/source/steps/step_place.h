@@ -28,6 +28,7 @@ struct StepPlace {
   std::uint64_t semaphore = 0;  // the same, of a static probe; 0: none
   profd_step_naming naming = PROFD_STEP_NO_NAME;
   bool end = false;
+  bool object = false;  // the first argument is the object that begins or ends
 };
 
 // Reads the file in a reader process. kNotFound: it has no such place. Called by one thread.

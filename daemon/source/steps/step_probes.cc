@@ -56,8 +56,10 @@ std::string_view MapsOf(std::span<const std::byte> process, const profd_process_
   return {reinterpret_cast<const char*>(process.data()) + at, bytes};
 }
 
+// Not named by the user: watched where it is.
 bool IsAuto(const session::StepSpec& spec) {
-  return spec.kind == session::StepSpec::Kind::kRecordFunction;
+  return spec.kind == session::StepSpec::Kind::kRecordFunction ||
+         spec.kind == session::StepSpec::Kind::kRecordEvent;
 }
 
 }  // namespace
@@ -93,9 +95,10 @@ Result<void> StepProbes::Start(std::uint32_t session, const session::SessionSpec
     for (const ExecutableFile& file : ExecutableFilesOf(fixed.event.pid, MapsOf(process, fixed))) {
       if (!spec.target.uid) {
         AddFile(watch, file);
-      } else if (session::IsLibraryOf(spec.steps.front(), file.path)) {
-        Say(*watch, 0, PROFD_STEP_SOURCE_NAMES, kConfined);
-        break;
+      } else {
+        for (std::size_t i = 0; i < spec.steps.size(); ++i)
+          if (session::IsLibraryOf(spec.steps[i], file.path))
+            Say(*watch, i, PROFD_STEP_SOURCE_NAMES, kConfined);
       }
     }
   }
@@ -321,7 +324,8 @@ Result<void> StepProbes::Attach(const Job& job, const std::vector<StepPlace>& pl
     const std::uint64_t cookie = profd_step_cookie({.session = static_cast<__u8>(watch.session),
                                                     .source = static_cast<__u8>(job.spec),
                                                     .naming = static_cast<__u8>(place.naming),
-                                                    .end = static_cast<__u8>(place.end ? 1 : 0)});
+                                                    .end = static_cast<__u8>(place.end ? 1 : 0),
+                                                    .object = static_cast<__u8>(place.object)});
     PROFD_TRY(AttachOne(watch, PackAttach({.file = job.file,
                                            .offset = place.offset,
                                            .semaphore = place.semaphore,

@@ -2,8 +2,13 @@
 // began and ended lies between what the program read of the clock just before and just after.
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
 
+#include "bpf/shared/steps.h"
 #include "tests/e2e/profctl.h"
 
 namespace profd::e2e {
@@ -140,6 +145,58 @@ TEST_F(StepsTest, NamedCallsAreAsManyAndAsLongAsTheProgramSays) {
   EXPECT_THAT(Profctl({"report", File("x.json"), "--exact"}).out, HasSubstr("exact; self:"));
 }
 
+// Each call that both began and ended in the session, as long as the program says.
+TEST_F(StepsTest, CallsThatEndByTheirObjectsAreAsLongAsTheProgramSays) {
+  auto program = testing::Subprocess::Start({TestProgram("call_truth")}, options_);
+  ASSERT_TRUE(program) << program.error().message;
+  ASSERT_TRUE(program->ReadLine());
+  const auto outcome = Profctl({"collect", "-p", std::to_string(program->pid()), "-d", "1",
+                                "--step", "calls", "-o", File("x.json")});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  profile_ = ReadProfile(File("x.json"));
+  program->WriteInput("end\n");
+  const auto said = program->ReadLine();
+  ASSERT_TRUE(said) << said.error().message;
+  truth_ = json::parse(*said);
+  const auto report = Profctl({"report", File("x.json"), "--exact", "-f", "json"});
+  ASSERT_EQ(report.exit_code, 0) << report.err;
+  struct Named {
+    std::string name;
+    std::size_t begin;  // of its columns in the truth
+    std::size_t end;
+  };
+  const std::vector<Named> all{
+      {"outer", 0, 2}, {"late", 1, 3}, {std::string(PROFD_STEP_NAME_BYTES, 'o') + "...", 4, 5}};
+  const json rows = json::parse(report.out)["rows"];
+  ASSERT_EQ(rows.size(), all.size()) << rows.dump(1);
+  for (const json& row : rows) {
+    const auto named = std::ranges::find(all, row["name"].get<std::string>(), &Named::name);
+    ASSERT_NE(named, all.end()) << row.dump();
+    std::size_t least = 0;
+    std::size_t most = 0;
+    std::uint64_t least_ns = 0;
+    std::uint64_t most_ns = 0;
+    for (const json& round : truth_) {
+      const auto at = [&](std::size_t column) { return round[column].get<std::uint64_t>(); };
+      const auto begin = std::pair(at(2 * named->begin), at(2 * named->begin + 1));
+      const auto end = std::pair(at(2 * named->end), at(2 * named->end + 1));
+      if (begin.second >= profile_.start_ns() && end.first <= profile_.end_ns()) {
+        ++most;
+        most_ns += end.second - begin.first;
+      }
+      if (begin.first >= profile_.start_ns() && end.second <= profile_.end_ns()) {
+        ++least;
+        least_ns += end.first - begin.second;
+      }
+    }
+    EXPECT_GT(least, 20u);
+    EXPECT_GE(row["ended"].get<std::size_t>(), least) << row.dump();
+    EXPECT_LE(row["ended"].get<std::size_t>(), most) << row.dump();
+    EXPECT_GE(row["total_ns"].get<std::uint64_t>(), least_ns) << row.dump();
+    EXPECT_LE(row["total_ns"].get<std::uint64_t>(), most_ns) << row.dump();
+  }
+}
+
 TEST_F(StepsTest, ACommandIsWatchedAndItsSlowStepsAreExplained) {
   const auto outcome =
       Profctl({"report", "--steps", "-f", "json", "--", TestProgram("step_truth"), "150"});
@@ -183,7 +240,7 @@ TEST_F(StepsTest, WhatIsWrongIsSaid) {
   EXPECT_THAT(refused("uprobe:libno_such.so:f"), HasSubstr("has mapped libno_such.so"));
   EXPECT_THAT(refused("uprobe:libtorch_cpu.so:no_such"), HasSubstr("no function no_such"));
   EXPECT_THAT(refused("uprobe:libtorch_cpu.so"), HasSubstr("does not say where steps begin"));
-  EXPECT_THAT(refused("sometimes"), HasSubstr("it is auto, loop, none"));
+  EXPECT_THAT(refused("sometimes"), HasSubstr("it is auto, calls, loop, none"));
 }
 
 }  // namespace

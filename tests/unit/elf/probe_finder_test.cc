@@ -3,10 +3,12 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 
+#include <span>
 #include <string>
 
 #include "daemon/base/unique_fd.h"
 #include "tests/support/paths.h"
+#include "tests/unit/elf/elf_builder.h"
 
 namespace profd::elf {
 namespace {
@@ -49,6 +51,28 @@ TEST_F(ProbeFinderTest, FunctionsAreFoundInBothTables) {
   EXPECT_FALSE(places[2]);
   EXPECT_NE(places[0]->offset, places[1]->offset);
   EXPECT_EQ(places[0]->semaphore, 0u);
+}
+
+TEST(BehindVectors, IsWhereTheKernelCanAttachAndArgumentsAreThere) {
+  const std::string vmovd("\xc4\xc1\x79\x6e\xd0", 5);  // vmovd %r8d,%xmm2
+  const std::string vpxor("\xc5\xf9\xef\xc0", 4);      // vpxor %xmm0,%xmm0,%xmm0
+  const std::string to_eax("\xc5\xf9\x7e\xd0", 4);     // vmovd %xmm2,%eax
+  const std::string mov("\x89\xd0", 2);                // mov %edx,%eax
+  const auto behind = [](const std::string& code) {
+    std::string elf = testing::BuildElf(testing::SmallPlan());
+    elf.replace(testing::kTextOffset, code.size(), code);
+    const MemoryBytes bytes(std::as_bytes(std::span(elf)));
+    const auto file = ElfFile::Open(bytes);
+    EXPECT_TRUE(file);
+    return file ? BehindVectors(*file, testing::kTextOffset) - testing::kTextOffset : ~0ull;
+  };
+  EXPECT_EQ(behind(mov), 0u);
+  EXPECT_EQ(behind(vmovd + mov), 5u);
+  EXPECT_EQ(behind(vmovd + vpxor + mov), 9u);
+  EXPECT_EQ(behind(vpxor + to_eax + mov), 0u) << "an argument may be lost";
+  std::string vectors;
+  for (int i = 0; i < 100; ++i) vectors += vpxor;
+  EXPECT_EQ(behind(vectors), 0u);
 }
 
 TEST_F(ProbeFinderTest, DataIsNoFunction) {

@@ -299,6 +299,9 @@ void FillSteps(const aggregate::StepEvents& steps, v1::Profile& proto) {
     events.add_name(event.name);
     events.add_end(event.end);
   }
+  if (std::ranges::all_of(steps.events, [](const auto& event) { return event.object == 0; }))
+    return;
+  for (const aggregate::StepEvent& event : steps.events) events.add_object(event.object);
 }
 
 void FillSwitches(const aggregate::ThreadSwitches& from, v1::Profile& proto) {

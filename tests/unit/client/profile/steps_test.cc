@@ -290,6 +290,43 @@ TEST_F(SaidStepsTest, HitsOfAFunctionBeginSteps) {
   EXPECT_TRUE(table.steps[1].line_ns.empty());
 }
 
+TEST_F(SaidStepsTest, CallsMayEndByTheirObjects) {
+  v1::Profile profile = Make();
+  v1::StepSource& source = *profile.add_step_sources();
+  source.set_text("record_event");
+  source.set_names(true);
+  source.set_ends(true);
+  for (const char* name : {"", "outer", "late"}) profile.add_step_names(name);
+  const auto add = [&](std::uint64_t at_ms, std::uint32_t name, std::uint64_t object) {
+    Event(profile, at_ms * kMs, name, name == 0);
+    profile.mutable_step_events()->add_object(object);
+  };
+  add(1, 1, 0x10);
+  add(3, 2, 0x20);
+  add(6, 0, 0x10);
+  add(6, 0, 0x10);  // its destructor
+  add(8, 0, 0x20);
+  // The same object again, after an end that was lost.
+  add(20, 1, 0x30);
+  add(21, 1, 0x30);
+  add(21, 0, 0x30);
+  add(29, 0, 0x30);
+  ASSERT_TRUE(CheckProfile(profile));
+  const auto calls = NamedCallsOf(profile);
+  ASSERT_EQ(calls.size(), 2u);
+  EXPECT_EQ(calls[0].name, "late");
+  EXPECT_EQ(calls[0].total_ns, 5 * kMs);
+  EXPECT_EQ(calls[0].self_ns, 5 * kMs);
+  EXPECT_EQ(calls[1].name, "outer");
+  EXPECT_EQ(calls[1].calls, 3u);
+  EXPECT_EQ(calls[1].ended, 2u);
+  EXPECT_EQ(calls[1].total_ns, 5 * kMs);
+  EXPECT_EQ(calls[1].self_ns, 2 * kMs)
+      << "the part of the other one that lies in it is not its own";
+  profile.mutable_step_events()->add_object(1);
+  EXPECT_FALSE(CheckProfile(profile));
+}
+
 TEST_F(SaidStepsTest, NamedCallsAreCountedWithTheirTime) {
   v1::Profile profile = Said(5);
   // The last optimizer, from 138 to 140 ms: a call in a call of its name, and one that does not
