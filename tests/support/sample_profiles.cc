@@ -229,6 +229,49 @@ v1::Profile OperatorProfile() {
   return profile;
 }
 
+v1::Profile SteppedProfile() {
+  constexpr std::uint64_t kMs = 1'000'000;
+  ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "train");
+  for (int step = 0; step < 8; ++step) {
+    maker.Add(thread, {"train", "next"}, Running(1));
+    maker.Add(thread, {"train", "load"}, Blocked(v1::WAIT_SLEEP, step == 5 ? 52 : 2));
+    maker.Add(thread, {"train", "forward"}, Running(5));
+    maker.Add(thread, {"train", "update"}, Running(2));
+  }
+  v1::Profile profile = maker.Make();
+  profile.mutable_samples()->mutable_edges()->Resize(profile.samples().node_size(), 0);
+  v1::StepSource& source = *profile.add_step_sources();
+  source.set_text("record_function");
+  source.set_names(true);
+  source.set_ends(true);
+  for (const char* name : {"", "enumerate(DataLoader)#_Iter.__next__", "Optimizer.step#Adam.step"})
+    profile.add_step_names(name);
+  const auto add = [&](std::uint64_t at_ns, std::uint32_t name) {
+    v1::StepEvents& events = *profile.mutable_step_events();
+    events.add_time_ns(profile.start_ns() + at_ns);
+    events.add_thread(thread);
+    events.add_source(0);
+    events.add_name(name);
+    events.add_end(name == 0);
+  };
+  std::uint64_t begin_ns = 0;
+  for (int step = 0; step < 8; ++step) {
+    const std::uint64_t data_ns = (step == 5 ? 52 : 2) * kMs;
+    add(begin_ns + 1 * kMs, 1);
+    add(begin_ns + 1 * kMs + data_ns, 0);
+    add(begin_ns + 6 * kMs + data_ns, 2);
+    add(begin_ns + 8 * kMs + data_ns, 0);
+    begin_ns += 8 * kMs + data_ns;
+  }
+  for (v1::Frame& frame : *profile.mutable_frames()) {
+    if (frame.name() == "load") frame.set_phase(v1::PHASE_DATA);
+    if (frame.name() == "forward") frame.set_phase(v1::PHASE_FORWARD);
+    if (frame.name() == "update") frame.set_phase(v1::PHASE_OPTIMIZER);
+  }
+  return profile;
+}
+
 v1::Profile LabelledProfile() {
   ProfileMaker maker;
   const auto thread = maker.AddThread(1, "train");

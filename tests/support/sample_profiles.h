@@ -31,6 +31,10 @@ namespace profd::testing {
 // A thread with 70 ms in the operator aten::linear, which is of the phase forward (60 running, 10
 // blocked for a lock), and 30 ms in none.
 [[nodiscard]] v1::Profile OperatorProfile();
+// A training loop that says its steps itself: 8 of 10 ms, of which the first one is not whole. It
+// waits for data from 1 to 3 ms of each, of the sixth for 50 ms more; the optimizer takes the last
+// 2 ms. The phases are those of "load", "forward" and "update".
+[[nodiscard]] v1::Profile SteppedProfile();
 // A thread with 20 ms of step 1, 30 ms of step 2, of which 10 ms in phase "load", and 50 ms without
 // a label.
 [[nodiscard]] v1::Profile LabelledProfile();

@@ -16,6 +16,7 @@ constexpr std::array kSections{Section{"heat", "Time"},
                                Section{"functions", "Functions"},
                                Section{"sides", "Callers and callees"},
                                Section{"keys", "Threads, states and more"},
+                               Section{"steps", "Steps"},
                                Section{"waits", "Who waits for whom"},
                                Section{"tree", "Tree"}};
 

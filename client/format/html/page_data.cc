@@ -17,6 +17,7 @@
 #include "client/profile/report/report_axis.h"
 #include "client/profile/report/report_keys.h"
 #include "client/profile/report/report_time.h"
+#include "client/profile/report/step_table.h"
 #include "client/profile/stack_names.h"
 #include "client/profile/steps/program_steps.h"
 #include "client/text/number.h"
@@ -28,6 +29,7 @@ using nlohmann::json;
 
 constexpr std::size_t kMostLabels = 16;
 constexpr std::size_t kMostValues = 65'536;  // of one axis: a table of more serves no one
+constexpr std::size_t kMostSteps = 20'000;
 
 void AddNumber(std::uint64_t value, std::string& out) {
   for (; value >= 128; value >>= 7) out += static_cast<char>((value & 127) | 128);
@@ -151,6 +153,54 @@ class AxisColumn {
   bool follows_part_ = true;
 };
 
+// Values of the axis that name no operator: no operator at all, and workers of nothing that is
+// known.
+json UnnamedValues(const ReportAxis& axis) {
+  json values = json::array();
+  for (std::uint32_t value = 0; value < axis.names().size(); ++value) {
+    const auto& names = axis.operators().names();
+    const auto found = std::ranges::find(names, axis.names()[value]);
+    if (found == names.end() ||
+        !axis.operators().IsNamed(static_cast<std::uint32_t>(found - names.begin())))
+      values.push_back(value);
+  }
+  return values;
+}
+
+// Begin and parts of each step, in order of time; null: no steps are known.
+json StepsOfPage(const Result<ProgramSteps>& steps, const v1::Profile& profile) {
+  if (!steps) return nullptr;
+  const StepTable table = StepsOf(*steps, profile);
+  json begins = json::array();
+  std::vector<std::pair<const char*, std::uint64_t (*)(const Step&)>> columns{
+      {"time", [](const Step& step) { return step.length_ns; }}};
+  if (table.has_courses()) {
+    columns.emplace_back("gap",
+                         [](const Step& step) { return step.course ? GapOf(*step.course) : 0; });
+    columns.emplace_back("forward and backward",
+                         [](const Step& step) { return step.course ? WorkOf(*step.course) : 0; });
+    columns.emplace_back("tail",
+                         [](const Step& step) { return step.course ? TailOf(*step.course) : 0; });
+    columns.emplace_back("data",
+                         [](const Step& step) { return step.course ? DataOf(*step.course) : 0; });
+  }
+  json parts = json::array();
+  for (const auto& [name, of] : columns) {
+    json all = json::array();
+    for (std::size_t i = 0; i < std::min(table.steps.size(), kMostSteps); ++i)
+      all.push_back(of(table.steps[i]));
+    parts.push_back({{"name", name}, {"ns", std::move(all)}});
+  }
+  for (std::size_t i = 0; i < std::min(table.steps.size(), kMostSteps); ++i)
+    begins.push_back(table.steps[i].begin_ns -
+                     std::min(table.steps[i].begin_ns, profile.start_ns()));
+  return {{"count", table.steps.size()},
+          {"rough", table.loop.rough()},
+          {"median_ns", table.QuantileNs(0.5)},
+          {"begin_ns", std::move(begins)},
+          {"parts", std::move(parts)}};
+}
+
 std::vector<std::string> FactsOf(const v1::Profile& profile) {
   return {FormatDuration(LengthNs(profile)), FormatCount(ThreadCount(profile), "thread"),
           FormatCount(SampleCount(profile), "sample"),
@@ -179,6 +229,7 @@ std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
     const bool always = key->name == "thread" || key->name == "process" || key->name == "state";
     if ((axis.names().size() < 2 && !always) || axis.names().size() > kMostValues) continue;
     json one = {{"key", key->name}, {"plural", key->plural}, {"names", axis.names()}};
+    if (key->name == "operator") one["unnamed"] = UnnamedValues(axis);
     if (column.follows_part())
       one["by_part"] = column.by_part();
     else
@@ -200,6 +251,7 @@ std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
       {"functions", stacks.Functions()},
       {"nodes", stacks.nodes()},
       {"samples", count},
+      {"steps", StepsOfPage(steps, profile)},
       {"axes", axes}};
   const std::string text = head.dump(-1, ' ', false, json::error_handler_t::replace);
 

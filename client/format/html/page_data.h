@@ -12,7 +12,8 @@ namespace profd::client {
 // seven bits a byte, the lowest first: parent, function and shown node of each node; time (as
 // differences with the sign in the lowest bit), ns, points, part and leaf of each sample; then for
 // each axis its values, unless `by_part` of the axis has them. Names and numbers are those of
-// `report`: an axis is one of its keys. The profile has passed CheckProfile.
+// `report`: an axis is one of its keys, and `steps` are those of --steps, the first 20,000. The
+// profile has passed CheckProfile.
 [[nodiscard]] std::string PageData(const v1::Profile& profile, const ExportOptions& options);
 
 }  // namespace profd::client

@@ -5,7 +5,17 @@ export interface Axis {
   key: string;
   plural: string;
   names: string[];
+  unnamed: number[]; // values that say that nothing is known; of operators only
   values: Uint32Array; // by sample
+}
+
+/** The steps of a training loop, in order of time. */
+export interface Steps {
+  count: number; // of all; the first ones are here
+  rough: boolean; // found in few samples
+  medianNs: number;
+  beginNs: number[]; // since the start
+  parts: { name: string; ns: number[] }[]; // the first is the whole step
 }
 
 export interface Profile {
@@ -22,6 +32,7 @@ export interface Profile {
   fn: Uint32Array;
   shown: Uint32Array; // the innermost node that is shown without functions of the kernel
   axes: Axis[];
+  steps: Steps | null; // null: none are known
   // By sample.
   timeNs: Float64Array; // since the start
   ns: Float64Array;
@@ -41,8 +52,15 @@ interface Head {
   functions: { name: string[]; module: string[]; kind: number[] };
   nodes: number;
   samples: number;
+  steps: {
+    count: number;
+    rough: boolean;
+    median_ns: number;
+    begin_ns: number[];
+    parts: { name: string; ns: number[] }[];
+  } | null;
   // by_part: the value of each part; then there is no column.
-  axes: { key: string; plural: string; names: string[]; by_part?: number[] }[];
+  axes: { key: string; plural: string; names: string[]; unnamed?: number[]; by_part?: number[] }[];
 }
 
 /** Reads numbers of seven bits a byte, the lowest first. */
@@ -108,10 +126,11 @@ export function decode(bytes: Uint8Array): Profile {
   const points = numbers.column(head.samples);
   const part = numbers.column(head.samples);
   const leaf = numbers.column(head.samples);
-  const axes = head.axes.map(({ key, plural, names, by_part }) => ({
+  const axes = head.axes.map(({ key, plural, names, unnamed, by_part }) => ({
     key,
     plural,
     names,
+    unnamed: unnamed ?? [],
     values: by_part ? valuesByPart(part, by_part) : numbers.column(head.samples),
   }));
   return {
@@ -127,6 +146,13 @@ export function decode(bytes: Uint8Array): Profile {
     fn,
     shown,
     axes,
+    steps: head.steps && {
+      count: head.steps.count,
+      rough: head.steps.rough,
+      medianNs: head.steps.median_ns,
+      beginNs: head.steps.begin_ns,
+      parts: head.steps.parts,
+    },
     timeNs,
     ns,
     points,

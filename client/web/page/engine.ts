@@ -153,6 +153,27 @@ export function byAxis(profile: Profile, samples: Uint32Array, axis: Axis): Row[
   return sorted([...rows.values()]);
 }
 
+/** For which part of the working time an operator is named; null: no sample works. */
+export function namedShare(profile: Profile, samples: Uint32Array, operators: Axis): number | null {
+  const working = profile.parts.indexOf("working");
+  const unnamed = new Set(operators.unnamed);
+  let named = 0;
+  let all = 0;
+  for (const sample of samples) {
+    if (profile.part[sample] !== working) continue;
+    const ns = profile.ns[sample]!;
+    all += ns;
+    if (!unnamed.has(operators.values[sample]!)) named += ns;
+  }
+  return all === 0 ? null : named / all;
+}
+
+/** Steps that begin in the range of time that is selected, by their places. */
+export function stepsIn(profile: Profile, selection: Selection): number[] {
+  const begins = profile.steps?.beginNs ?? [];
+  return [...begins.keys()].filter((i) => begins[i]! >= selection.fromNs && begins[i]! < selection.toNs);
+}
+
 /** A tree of functions with their time. */
 export interface Branch {
   fn: number; // -1: the root

@@ -1,7 +1,7 @@
-// Tables: functions, and any key of samples. A click on a head sorts, one on a row selects.
+// Tables: functions, any key of samples, steps. A click on a head sorts, one on a row selects.
 import { byId, fill, make } from "./dom";
-import { axisOf, byAxis, byFunction, type Row, type Time } from "./engine";
-import { count, share } from "./format";
+import { axisOf, byAxis, byFunction, namedShare, stepsIn, Time, type Row } from "./engine";
+import { count, duration, share } from "./format";
 import type { State } from "./state";
 
 const kRows = 30;
@@ -25,6 +25,11 @@ function partColumns(state: State, rows: Row[], of: (row: Row) => Time, all: num
         ]
       : [],
   );
+}
+
+/** With the mark of what rests on few samples. */
+function rough(is: boolean, text: string): string {
+  return (is ? "~" : "") + text;
 }
 
 interface Table {
@@ -159,10 +164,14 @@ export function showKeys(state: State): void {
   for (const axis of profile.axes) choice.append(make("option", { value: axis.key }, axis.key));
   choice.value = state.key;
   const table = make("div", {});
-  fill(byId("keys"), make("div", { class: "tools" }, choice), table);
+  const coverage = make("p", { class: "dim", id: "coverage" });
+  fill(byId("keys"), make("div", { class: "tools" }, choice), coverage, table);
   const draw = (): void => {
     const axis = axisOf(profile, state.key);
     if (!axis) return;
+    const named = axis.key === "operator" ? namedShare(profile, state.samples, axis) : null;
+    coverage.textContent =
+      named === null ? "" : `operators named for ${(100 * named).toFixed(0)} % of working time`;
     const rows = byAxis(profile, state.samples, axis);
     const all = rows.reduce((sum, row) => sum + row.self.all, 0);
     fill(
@@ -192,5 +201,56 @@ export function showKeys(state: State): void {
     sorting.column = "";
     draw();
   });
+  state.draws(draw);
+}
+
+export function showSteps(state: State): void {
+  const { profile } = state;
+  const { steps } = profile;
+  const section = byId("steps");
+  const axis = axisOf(profile, "step");
+  if (!steps || steps.count === 0 || !axis) {
+    fill(section, make("p", { class: "dim" }, "No steps are known in this profile."));
+    return;
+  }
+  const sorting = new Sorting();
+  const about = rough(steps.rough, `${count(steps.count)} steps, ${duration(steps.medianNs)} median`);
+  const none = new Time(profile.parts.length);
+  const valueOf = (step: number): number => axis.names.indexOf(String(step + 1));
+  const draw = (): void => {
+    const rows = stepsIn(profile, state.selection).map(
+      (step): Row => ({ value: step, name: String(step + 1), module: "", self: none, total: none }),
+    );
+    const columns: Column[] = [
+      ...steps.parts.map(({ name, ns }) => ({
+        name,
+        value: (row: Row) => ns[row.value]!,
+        text: (row: Row) => (ns[row.value] ? rough(steps.rough, duration(ns[row.value]!)) : ""),
+      })),
+      { name: "begin", value: (row) => steps.beginNs[row.value]!, text: (row) => duration(steps.beginNs[row.value]!) },
+    ];
+    if (sorting.column === "") sorting.column = steps.parts[0]!.name;
+    fill(
+      section,
+      make("p", { class: "dim" }, about),
+      drawTable(
+        {
+          id: "step-table",
+          rows,
+          columns,
+          head: "step",
+          label: (row) => row.name,
+          pressed: (row) => state.isOnly("step", valueOf(row.value)),
+          hit: () => false,
+          choose: (row) => {
+            const value = valueOf(row.value);
+            if (value >= 0) state.toggle("step", value);
+          },
+        },
+        sorting,
+        draw,
+      ),
+    );
+  };
   state.draws(draw);
 }

@@ -5,7 +5,7 @@ import { showHeatMap } from "./heat_map";
 import { showSides, showTree } from "./sides";
 import type { State } from "./state";
 import { showSummary } from "./summary";
-import { showFunctions, showKeys } from "./tables";
+import { showFunctions, showKeys, showSteps } from "./tables";
 import { showWaits } from "./waits";
 
 function listen(state: State): void {
@@ -57,6 +57,7 @@ export function showViews(state: State): void {
   showFunctions(state);
   showSides(state);
   showKeys(state);
+  showSteps(state);
   showWaits(state);
   showTree(state);
   listen(state);

@@ -36,12 +36,17 @@ const std::string& ExportedFiles() {
         {"large", LargeProfile(20'000)},    {"many", ManyThreadsProfile(1000)},
         {"hostile", HostileProfile()},      {"empty", EmptyProfile()},
         {"tower", TowerProfile()},          {"sampled", SampledProfile()},
-        {"timed", Timed(WaitingProfile())}, {"later", SmallProfileLater()}};
+        {"timed", Timed(WaitingProfile())}, {"later", SmallProfileLater()},
+        {"on-whom", WaitingProfile()},      {"operators", OperatorProfile()},
+        {"stepped", SteppedProfile()}};
     for (const auto& [name, profile] : profiles) {
       for (const client::Exporter& exporter : client::Exporters()) {
         const std::string file = path + "/" + name + std::string(exporter.extensions.front());
         std::ofstream out(file, std::ios::binary);
-        const auto written = exporter.write(profile, {.threads = name == "many"}, out);
+        const client::ExportOptions options{
+            .threads = name == "many",
+            .on_whom = name == "on-whom" ? client::PathDetail::kStacks : client::PathDetail::kNone};
+        const auto written = exporter.write(profile, options, out);
         EXPECT_TRUE(written) << file << ": " << (written ? "" : written.error().message);
       }
     }

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import test from 'node:test';
 import {files, shots, useBrowser} from './browser.mjs';
-import {compareWith, dragTime, filterOf, report, showAllRows, tableOf} from './page.mjs';
+import {compareWith, dragTime, filterOf, report, run, showAllRows, tableOf} from './page.mjs';
 
 const open = useBrowser();
 
@@ -22,7 +22,7 @@ const reportOf = (name, key, filter) => report(commandFor(name, filter), key);
 const compare = async (page, name) => compareWith(page, commandFor(name, await filterOf(page)));
 
 test('everything: the numbers are those of report', async (t) => {
-  for (const name of ['small', 'timed', 'typical']) {
+  for (const name of ['small', 'timed', 'typical', 'operators', 'stepped']) {
     const page = await openPage(t, name);
     assert.equal(await filterOf(page), '');
     await compare(page, name);
@@ -104,6 +104,44 @@ test('bands are the waits of threads, by on whom', async (t) => {
   await dragTime(page, 1, 8);
   await check();
   assert.deepEqual(page.errors, []);
+});
+
+test('steps are those of report, and one can be selected', async (t) => {
+  const page = await openPage(t, 'stepped');
+  const command = commandFor('stepped', '');
+  const expected = JSON.parse(run(command, '--steps', '-f', 'json')).rows;
+  assert.equal(expected.length, 7);
+  const columns = {time: 'ns', gap: 'gap_ns', 'forward and backward': 'forward_backward_ns', tail: 'tail_ns',
+                   data: 'data_ns', begin: 'begin_ns'};
+  const check = async (wanted) => {
+    const rows = await tableOf(page, 'step-table');
+    assert.deepEqual(Object.keys(rows).length, wanted.length);
+    for (const row of wanted)
+      for (const [column, name] of Object.entries(columns))
+        assert.equal(rows[row.step][column], row[name], `${column} of ${row.step}`);
+  };
+  await check(expected);
+  const slowest = expected.reduce((a, b) => (b.ns > a.ns ? b : a)).step;
+  const first = () => page.$eval('#step-table tbody tr', (row) => row.dataset.name);
+  assert.equal(await first(), String(slowest));
+  await page.click('#step-table thead button:has-text("begin")');
+  assert.equal(await first(), '7');
+  await page.click(`#step-table tr[data-name="${slowest}"] th button`);
+  assert.equal(await filterOf(page), `step = "${slowest}"`);
+  await compare(page, 'stepped');
+  await page.click('#clear');
+  assert.equal(await page.textContent('#steps p'), '7 steps, 10.0 ms median');
+});
+
+test('operators say for how much of the working time they are named', async (t) => {
+  const page = await openPage(t, 'operators');
+  await page.selectOption('#key', 'operator');
+  const said = await page.textContent('#coverage');
+  assert.ok(run(commandFor('operators', ''), '--by', 'operator').toString().includes(said), said);
+  await page.selectOption('#key', 'thread');
+  assert.equal(await page.textContent('#coverage'), '');
+  const without = await openPage(t, 'small');
+  assert.match(await without.textContent('#steps'), /^No steps are known/);
 });
 
 test('names are text, whatever they are', async (t) => {

@@ -56,6 +56,24 @@ test('a click zooms, and the way back is there', async (t) => {
   assert.deepEqual(page.errors, []);
 });
 
+// Of the wait for a lock, 860 ms, 830 ms are for engine-worker: for 620 ms of these it runs one function, for 210 ms it flushes.
+test('a click opens on whom a stack waits, and what that thread does', async (t) => {
+  const page = await open(t, 'on-whom.svg');
+  const full = 0.98 * 1200;
+  await clickOn(page, '[blocked:lock]');
+  close((await boxOf(page, '[waits for engine-worker]')).width, full * 830 / 860);
+  await clickOn(page, '[waits for engine-worker]');
+  close((await boxOf(page, '[waits for engine-worker]')).width, full);
+  close((await boxOf(page, 'get_device_properties')).width, full * 620 / 830);
+  close((await boxOf(page, '[runs]')).width, full * 600 / 830);
+  close((await boxOf(page, 'flush')).width, full * 210 / 830);
+  assert.equal((await frameOf(page, 'nanosleep')).asElement(), null);
+  await keepPicture(page, 'on-whom-1200');
+  await page.click('#reset');
+  close((await boxOf(page, '[blocked:sleep]')).width, full * 98 / 1930);
+  assert.deepEqual(page.errors, []);
+});
+
 test('search says how much of the time matches, nested matches once', async (t) => {
   const page = await open(t, 'small.svg');
   const search = async (text) => {
