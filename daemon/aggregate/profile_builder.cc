@@ -328,7 +328,14 @@ void ProfileBuilder::AddExec(const wire::ExecEvent& event) {
 }
 
 void ProfileBuilder::AddBeyondShare(const wire::BeyondShareEvent& event) {
-  if (beyond_share_.size() < kMaxBeyondShare) beyond_share_.push_back(event);
+  const auto known = std::ranges::find_if(beyond_share_, [&](const wire::BeyondShareEvent& one) {
+    return one.kind == event.kind && one.uid == event.uid &&
+           one.header.process.pid == event.header.process.pid;
+  });
+  if (known != beyond_share_.end())
+    known->count = std::max(known->count, event.count);
+  else if (beyond_share_.size() < kMaxBeyondShare)
+    beyond_share_.push_back(event);
 }
 
 void ProfileBuilder::AddStep(const wire::StepEvent& event) {

@@ -72,7 +72,7 @@ class ProfileBuilder {
   void AddStepSource(const wire::StepSourceEvent& event) { steps_.AddSource(event); }
   void AddSwitch(const wire::SwitchEvent& event);
   void AddWake(const wire::WakeEvent& event);
-  // Bounded: at most kMaxBeyondShare are kept.
+  // Of the same share the larger count holds. Bounded: at most kMaxBeyondShare are kept.
   void AddBeyondShare(const wire::BeyondShareEvent& event);
   static constexpr std::size_t kMaxBeyondShare = 1'000;
   // Replaces the description of a process. Null changes nothing.

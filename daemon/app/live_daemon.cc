@@ -232,11 +232,13 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
           .logger = logger,
           .memory = *parts_.memory,
           .origin = parts_.origin,
-          .command_line = [this](std::uint32_t pid) {
-            const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
-            auto texts = std::move(texts_.Read({&process, 1}).front());
-            return texts ? std::move(texts->command_line) : std::string();
-          }};
+          .command_line =
+              [this](std::uint32_t pid) {
+                const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
+                auto texts = std::move(texts_.Read({&process, 1}).front());
+                return texts ? std::move(texts->command_line) : std::string();
+              },
+          .beyond_shares = [this] { return parts_.shares->Beyond(); }};
 }
 
 FrontEnd::Parts LiveDaemon::FrontEndParts(const rules::CurrentRules& rules,

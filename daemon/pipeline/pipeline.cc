@@ -167,6 +167,7 @@ void LivePipeline::Symbolize() {
                           if ((event.mode & PROFD_SESSION_BACKGROUND) == 0)
                             waiting.cpu_limits =
                                 std::make_unique<CpuLimitWatch>(parts_.proc, parts_.cgroups);
+                          waiting.beyond_shares = parts_.beyond_shares;
                           return waiting;
                         },
                         {.session = SessionLimits(parts_.memory.limits().session)});

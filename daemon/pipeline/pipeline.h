@@ -68,6 +68,7 @@ class LivePipeline : public SessionBackend {
     aggregate::ProfileOrigin origin;
     ProcFs cgroups{"/sys/fs/cgroup"};  // where the hierarchy (version 2) is mounted
     ReadCommandLine command_line{};    // called by one thread at a time; null: none is known
+    BeyondShares beyond_shares{};      // of work of names; any thread; null: none is known
   };
 
   explicit LivePipeline(Parts parts);

@@ -18,9 +18,13 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
+#include "daemon/budget/share/shares.h"
 #include "daemon/session/session_control.h"
 
 namespace profd::pipeline {
+
+// Who has gone beyond a share of what profd does for all, by now.
+using BeyondShares = std::function<std::vector<budget::BeyondShare>()>;
 
 // What is known when a session starts. Processes only if the target names them.
 struct SessionStart {

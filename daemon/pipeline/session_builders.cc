@@ -5,6 +5,7 @@
 #include <type_traits>
 
 #include "daemon/aggregate/thread_groups.h"
+#include "daemon/wire/event_names.h"
 
 namespace profd::pipeline {
 
@@ -151,8 +152,35 @@ void SessionBuilders::End(const SessionEvent& event) {
   Close(slot);
 }
 
+// What is named for a session may be beyond a share after its end, when its last samples get their
+// names: the source, which says so with the end, did not know it yet.
+void SessionBuilders::AddBeyondShares(Running& running, std::uint64_t time_ns) {
+  if (!running.beyond_shares) return;
+  const auto& uid = running.session->spec().target.uid;
+  for (const budget::BeyondShare& now : running.beyond_shares()) {
+    const auto kind = static_cast<profd_share_kind>(now.key.kind);
+    const bool of_user = wire::IsOfUser(kind);
+    if (of_user && uid && *uid != now.key.id) continue;
+    const auto was =
+        std::ranges::find_if(running.beyond_before, [&](const budget::BeyondShare& one) {
+          return one.key.kind == now.key.kind && one.key.id == now.key.id;
+        });
+    const bool before = was != running.beyond_before.end() && was->count <= now.count;
+    const std::uint64_t count = before ? now.count - was->count : now.count;
+    if (count == 0) continue;
+    wire::BeyondShareEvent event;
+    event.header.time_ns = time_ns;
+    event.header.process.pid = of_user ? 0 : now.key.id;
+    event.kind = kind;
+    event.uid = of_user ? now.key.id : 0;
+    event.count = count;
+    running.builder.AddBeyondShare(event);
+  }
+}
+
 void SessionBuilders::Finish(Running& running, const SessionEvent& end) const {
   AddDropped(running);
+  AddBeyondShares(running, end.header.time_ns);
   const auto lookup = [this](symbolize::FrameId id) -> const symbolize::Frame& {
     return frames_.At(id);
   };

@@ -43,6 +43,8 @@ class SessionBuilders {
     // Replays: the finest period of the recorded on-CPU samples. 0: that of the running sessions.
     std::uint64_t effective_on_cpu_period_ns = 0;
     std::unique_ptr<CpuLimitWatch> cpu_limits = nullptr;  // null: they are not asked for
+    // Of work for names, which may go on after the end of the session; null: none is known.
+    BeyondShares beyond_shares = nullptr;
   };
   using Finder = std::function<Waiting(const wire::SessionEvent&)>;
 
@@ -84,7 +86,9 @@ class SessionBuilders {
         : session(std::move(waiting.session)),
           builder(start, waiting.origin, limits),
           effective_on_cpu_period_ns(waiting.effective_on_cpu_period_ns),
-          cpu_limits(std::move(waiting.cpu_limits)) {
+          cpu_limits(std::move(waiting.cpu_limits)),
+          beyond_shares(std::move(waiting.beyond_shares)) {
+      if (beyond_shares) beyond_before = beyond_shares();
       if (session->spec().dump) dump.emplace(std::move(waiting.origin));
     }
     std::shared_ptr<Session> session;
@@ -92,8 +96,10 @@ class SessionBuilders {
     std::optional<aggregate::DumpBuilder> dump;  // if set, the result is the dump
     std::uint64_t effective_on_cpu_period_ns;
     std::unique_ptr<CpuLimitWatch> cpu_limits;
-    std::vector<NamedCount> dropped_before;     // by the stages, before the session
-    std::optional<std::uint32_t> next_session;  // the one that continues where this one ends
+    BeyondShares beyond_shares;
+    std::vector<budget::BeyondShare> beyond_before;  // when the session began
+    std::vector<NamedCount> dropped_before;          // by the stages, before the session
+    std::optional<std::uint32_t> next_session;       // the one that continues where this one ends
   };
   using Slot = std::unique_ptr<Running>;
 
@@ -105,6 +111,7 @@ class SessionBuilders {
   static void AddProcess(Running& running, const process::ProcessInfoRef& process);
   void LinkNextSession(const wire::SessionEvent& start);
   void AddDropped(Running& running) const;
+  static void AddBeyondShares(Running& running, std::uint64_t time_ns);
   void Finish(Running& running, const wire::SessionEvent& end) const;
   void Close(Slot& slot);
   void SharePeriods();

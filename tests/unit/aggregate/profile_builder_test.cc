@@ -368,10 +368,18 @@ TEST(ProfileBuilder, NamesWhoHasReportedTooMuch) {
   beyond.uid = 1'000;
   builder.AddBeyondShare(beyond);
   beyond.kind = PROFD_SHARE_DEBUG_FILES;
+  beyond.count = 5;
+  builder.AddBeyondShare(beyond);
+  beyond.count = 7;  // more is known of it by now
+  builder.AddBeyondShare(beyond);
+  beyond.count = 6;
   builder.AddBeyondShare(beyond);
   std::vector<std::string> texts;
   for (const NamedCount& count : Empty(builder).counters)
-    if (count.name == "beyond_share" && count.count == 7) texts.push_back(count.text);
+    if (count.name == "beyond_share") {
+      EXPECT_EQ(count.count, 7u) << count.text;
+      texts.push_back(count.text);
+    }
   EXPECT_EQ(texts,
             (std::vector<std::string>{
                 "PID " + std::to_string(kProcess.pid) +
