@@ -52,9 +52,10 @@ class Reader {
     const Descriptor& type = *message.GetDescriptor();
     const Names& names = names_.try_emplace(&type, type).first->second;
     for (auto entry : object) {
-      ondemand::field field;
+      if (!Has(entry.error())) return false;
+      ondemand::field field = entry.value_unsafe();
       std::string_view name;
-      if (!Has(std::move(entry).get(field)) || !Has(field.unescaped_key().get(name))) return false;
+      if (!Has(field.unescaped_key().get(name))) return false;
       const FieldDescriptor* known = names.Find(name);
       if (known != nullptr && !ReadField(field.value(), message, *known)) return false;
     }
@@ -192,9 +193,10 @@ class Reader {
                               const FieldDescriptor& field, const ReadElement& read) {
     const auto list = message.GetReflection()->GetMutableRepeatedFieldRef<T>(&message, &field);
     for (auto entry : array) {
-      ondemand::value element;
+      if (!Has(entry.error())) return false;
+      ondemand::value element = entry.value_unsafe();
       T to{};
-      if (!Has(std::move(entry).get(element)) || !read(element, to)) return false;
+      if (!read(element, to)) return false;
       list.Add(to);
     }
     return true;
