@@ -152,28 +152,22 @@ void SessionBuilders::End(const SessionEvent& event) {
   Close(slot);
 }
 
-// What is named for a session may be beyond a share after its end, when its last samples get their
-// names: the source, which says so with the end, did not know it yet.
+// The last samples of a session get their names after its end. Who goes beyond a share only then is
+// not among those whom the source names at the end.
 void SessionBuilders::AddBeyondShares(Running& running, std::uint64_t time_ns) {
   if (!running.beyond_shares) return;
   const auto& uid = running.session->spec().target.uid;
-  for (const budget::BeyondShare& now : running.beyond_shares()) {
-    const auto kind = static_cast<profd_share_kind>(now.key.kind);
-    const bool of_user = wire::IsOfUser(kind);
-    if (of_user && uid && *uid != now.key.id) continue;
-    const auto was =
-        std::ranges::find_if(running.beyond_before, [&](const budget::BeyondShare& one) {
-          return one.key.kind == now.key.kind && one.key.id == now.key.id;
-        });
-    const bool before = was != running.beyond_before.end() && was->count <= now.count;
-    const std::uint64_t count = before ? now.count - was->count : now.count;
-    if (count == 0) continue;
+  for (const budget::BeyondShare& beyond :
+       budget::BeyondSince(running.beyond_before, running.beyond_shares())) {
     wire::BeyondShareEvent event;
+    event.kind = static_cast<profd_share_kind>(beyond.key.kind);
+    const bool of_user = wire::IsOfUser(event.kind);
+    // A session of one user does not say what other users do.
+    if (of_user && uid && *uid != beyond.key.id) continue;
     event.header.time_ns = time_ns;
-    event.header.process.pid = of_user ? 0 : now.key.id;
-    event.kind = kind;
-    event.uid = of_user ? now.key.id : 0;
-    event.count = count;
+    event.header.process.pid = of_user ? 0 : beyond.key.id;
+    event.uid = of_user ? beyond.key.id : 0;
+    event.count = beyond.count;
     running.builder.AddBeyondShare(event);
   }
 }

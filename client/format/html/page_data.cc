@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
+#include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -171,29 +172,22 @@ json UnnamedValues(const ReportAxis& axis) {
 json StepsOfPage(const Result<ProgramSteps>& steps, const v1::Profile& profile) {
   if (!steps) return nullptr;
   const StepTable table = StepsOf(*steps, profile);
+  const auto shown = std::span(table.steps).first(std::min(table.steps.size(), kMostSteps));
   json begins = json::array();
-  std::vector<std::pair<const char*, std::uint64_t (*)(const Step&)>> columns{
-      {"time", [](const Step& step) { return step.length_ns; }}};
-  if (table.has_courses()) {
-    columns.emplace_back("gap",
-                         [](const Step& step) { return step.course ? GapOf(*step.course) : 0; });
-    columns.emplace_back("forward and backward",
-                         [](const Step& step) { return step.course ? WorkOf(*step.course) : 0; });
-    columns.emplace_back("tail",
-                         [](const Step& step) { return step.course ? TailOf(*step.course) : 0; });
-    columns.emplace_back("data",
-                         [](const Step& step) { return step.course ? DataOf(*step.course) : 0; });
+  json lengths = json::array();
+  for (const Step& step : shown) {
+    begins.push_back(step.begin_ns - std::min(step.begin_ns, profile.start_ns()));
+    lengths.push_back(step.length_ns);
   }
-  json parts = json::array();
-  for (const auto& [name, of] : columns) {
+  json parts = json::array({{{"name", "time"}, {"ns", std::move(lengths)}}});
+  constexpr std::array<std::pair<const char*, StepTable::CoursePart>, 4> kCourse{
+      {{"gap", &GapOf}, {"forward and backward", &WorkOf}, {"tail", &TailOf}, {"data", &DataOf}}};
+  for (const auto& [name, of] : kCourse) {
+    if (!table.has_courses()) break;
     json all = json::array();
-    for (std::size_t i = 0; i < std::min(table.steps.size(), kMostSteps); ++i)
-      all.push_back(of(table.steps[i]));
+    for (const Step& step : shown) all.push_back(of(step.course.value_or(StepCourse{})));
     parts.push_back({{"name", name}, {"ns", std::move(all)}});
   }
-  for (std::size_t i = 0; i < std::min(table.steps.size(), kMostSteps); ++i)
-    begins.push_back(table.steps[i].begin_ns -
-                     std::min(table.steps[i].begin_ns, profile.start_ns()));
   return {{"count", table.steps.size()},
           {"rough", table.loop.rough()},
           {"median_ns", table.QuantileNs(0.5)},

@@ -214,7 +214,10 @@ export function showSteps(state: State): void {
     return;
   }
   const sorting = new Sorting();
-  const about = rough(steps.rough, `${count(steps.count)} steps, ${duration(steps.medianNs)} median`);
+  const { length } = steps.beginNs;
+  const about =
+    rough(steps.rough, `${count(steps.count)} steps, ${duration(steps.medianNs)} median`) +
+    (length < steps.count ? `; the first ${count(length)} are here` : "");
   const none = new Time(profile.parts.length);
   const valueOf = (step: number): number => axis.names.indexOf(String(step + 1));
   const draw = (): void => {

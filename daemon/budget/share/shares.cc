@@ -10,6 +10,18 @@ constexpr std::uint64_t kMaxAmount = UINT64_MAX / kNsPerSecond;
 
 }  // namespace
 
+std::vector<BeyondShare> BeyondSince(const std::vector<BeyondShare>& before,
+                                     std::vector<BeyondShare> now) {
+  for (BeyondShare& one : now) {
+    const auto was = std::ranges::find_if(before, [&](const BeyondShare& earlier) {
+      return earlier.key.kind == one.key.kind && earlier.key.id == one.key.id;
+    });
+    if (was != before.end() && was->count <= one.count) one.count -= was->count;
+  }
+  std::erase_if(now, [](const BeyondShare& one) { return one.count == 0; });
+  return now;
+}
+
 Shares::Share& Shares::Of(std::uint32_t id) {
   Share* known = shares_.Find(id);
   return known != nullptr ? *known : shares_.Put(id, {});

@@ -19,6 +19,11 @@ struct BeyondShare {
   std::uint64_t last_ns = 0;  // CLOCK_MONOTONIC
 };
 
+// What each one of `now` has beyond what it had in `before`; those that have nothing are left out.
+// A share that was forgotten meanwhile counts from 0 again.
+[[nodiscard]] std::vector<BeyondShare> BeyondSince(const std::vector<BeyondShare>& before,
+                                                   std::vector<BeyondShare> now);
+
 // A token bucket for each process or user. It keeps those of the kMaxKept that were used last, so
 // an attacker with many ids costs a bounded amount of memory. Any thread.
 class Shares {

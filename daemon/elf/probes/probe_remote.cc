@@ -96,15 +96,8 @@ Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Ask(
 }
 
 Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Functions(
-    const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names) {
-  auto places = Ask(id, user, Kind::kFunctions, names, names.size());
-  if (places) places->resize(names.size());
-  return places;
-}
-
-Result<std::vector<std::optional<ProbePlace>>> ProbeClient::Entries(
-    const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names) {
-  auto places = Ask(id, user, Kind::kEntries, names, names.size());
+    const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names, Kind kind) {
+  auto places = Ask(id, user, kind, names, names.size());
   if (places) places->resize(names.size());
   return places;
 }

@@ -34,12 +34,11 @@ class ProbeClient {
   // `readers` answer by ProbeParsers, and outlive this.
   explicit ProbeClient(reader::Readers& readers) : readers_(readers) {}
 
-  // As FindFunctions and FindStaticProbe. `user`: whose share of readers it uses.
+  // As FindFunctions, and with kEntries BehindVectors, and FindStaticProbe. `user`: whose share of
+  // readers it uses.
   [[nodiscard]] Result<std::vector<std::optional<ProbePlace>>> Functions(
-      const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names);
-  // The same, and BehindVectors.
-  [[nodiscard]] Result<std::vector<std::optional<ProbePlace>>> Entries(
-      const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names);
+      const ObjectId& id, std::uint32_t user, const std::vector<std::string>& names,
+      Kind kind = Kind::kFunctions);
   [[nodiscard]] Result<std::vector<ProbePlace>> StaticProbe(const ObjectId& id, std::uint32_t user,
                                                             const std::string& provider,
                                                             const std::string& name);

@@ -101,7 +101,7 @@ Result<std::vector<StepPlace>> StepPlaces::Find(const source::ExecutableFile& fi
   const auto functions = FunctionsOf(spec.kind);
   std::vector<std::string> names;
   for (const Function& function : functions) names.emplace_back(function.symbol);
-  const auto found = client_.Entries(id, user, names);
+  const auto found = client_.Functions(id, user, names, ProbeClient::Kind::kEntries);
   if (!found) return found.error();
   for (std::size_t i = 0; i < std::min(found->size(), functions.size()); ++i) {
     const Function& function = functions[i];

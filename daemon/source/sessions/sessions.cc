@@ -220,26 +220,19 @@ std::vector<wire::EventBytes> Sessions::BeyondShareEvents(std::uint32_t slot,
                                                           const session::SessionSpec& spec) const {
   std::vector<wire::EventBytes> events;
   const auto before = beyond_before_.find(slot);
-  for (const BeyondShare& now : parts_.beyond_shares()) {
+  const std::vector<BeyondShare> none;
+  for (const BeyondShare& now : budget::BeyondSince(
+           before == beyond_before_.end() ? none : before->second, parts_.beyond_shares())) {
     const bool of_user = wire::IsOfUser(static_cast<profd_share_kind>(now.key.kind));
     // A session of one user does not say what other users do.
     if (of_user && spec.target.uid && spec.target.uid != now.key.id) continue;
-    std::uint64_t count = now.count;
-    if (before != beyond_before_.end()) {
-      const auto was = std::ranges::find_if(before->second, [&](const BeyondShare& one) {
-        return one.key.kind == now.key.kind && one.key.id == now.key.id;
-      });
-      // A share that was forgotten counts from 0 again.
-      if (was != before->second.end() && was->count <= count) count -= was->count;
-    }
-    if (count == 0) continue;
     profd_beyond_share_event event{};
     event.event.time_ns = parts_.clock.MonotonicNs();
     event.event.sessions = BitOf(slot);
     event.event.pid = of_user ? 0 : now.key.id;
     event.kind = now.key.kind;
     event.uid = of_user ? now.key.id : 0;
-    event.count = count;
+    event.count = now.count;
     events.push_back(wire::LayOut(PROFD_EVENT_BEYOND_SHARE, event));
   }
   return events;

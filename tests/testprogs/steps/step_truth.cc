@@ -4,9 +4,6 @@
 // Writes "ready" at its begin, and at the end one line of JSON: for each step the time before and
 // after each call that profd may see: begin and end of the wait for data, begin and end of the
 // optimizer, work_step; in ns of CLOCK_MONOTONIC.
-#include <poll.h>
-#include <unistd.h>
-
 #include <array>
 #include <cstdint>
 #include <cstdio>
@@ -16,9 +13,15 @@
 #include <vector>
 
 #include "tests/testprogs/steps/record_function.h"
+#include "tests/testprogs/steps/told_times.h"
 
 namespace {
 
+using profd::steps::HasLine;
+using profd::steps::Now;
+using profd::steps::Sleep;
+using profd::steps::Tell;
+using profd::steps::Timed;
 using torch::autograd::profiler::record_function_enter_new;
 
 constexpr std::uint64_t kMs = 1'000'000;
@@ -26,36 +29,18 @@ constexpr std::uint64_t kMs = 1'000'000;
 constexpr std::size_t kSlow = 100;
 constexpr std::size_t kStarved = 108;
 
-std::uint64_t Now(clockid_t clock) {
-  timespec now{};
-  ::clock_gettime(clock, &now);
-  return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000 +
-         static_cast<std::uint64_t>(now.tv_nsec);
-}
-
 __attribute__((noinline)) void Spin(std::uint64_t ns) {
   const std::uint64_t end = Now(CLOCK_THREAD_CPUTIME_ID) + ns;
   while (Now(CLOCK_THREAD_CPUTIME_ID) < end) {
   }
 }
 
-__attribute__((noinline)) void WaitForData(std::uint64_t ns) {
-  const timespec length{static_cast<time_t>(ns / 1'000'000'000),
-                        static_cast<long>(ns % 1'000'000'000)};
-  ::nanosleep(&length, nullptr);
-}
+__attribute__((noinline)) void WaitForData(std::uint64_t ns) { Sleep(ns); }
 
 __attribute__((noinline)) void Compute(std::uint64_t ns) { Spin(ns); }
 __attribute__((noinline)) void Update(std::uint64_t ns) { Spin(ns); }
 
 using Times = std::array<std::uint64_t, 10>;
-
-template <typename Call>
-void Timed(Times& times, std::size_t at, const Call& call) {
-  times.at(2 * at) = Now(CLOCK_MONOTONIC);
-  call();
-  times.at(2 * at + 1) = Now(CLOCK_MONOTONIC);
-}
 
 Times Step(std::size_t number) {
   Times times{};
@@ -73,11 +58,6 @@ Times Step(std::size_t number) {
   return times;
 }
 
-bool HasLine() {
-  pollfd input{STDIN_FILENO, POLLIN, 0};
-  return ::poll(&input, 1, 0) > 0;
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -86,13 +66,6 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   std::vector<Times> steps;
   while (count == 0 ? !HasLine() : steps.size() < count) steps.push_back(Step(steps.size()));
-  std::printf("[");
-  for (std::size_t i = 0; i < steps.size(); ++i) {
-    std::printf("%s[", i == 0 ? "" : ",");
-    for (std::size_t at = 0; at < steps[i].size(); ++at)
-      std::printf("%s%lu", at == 0 ? "" : ",", steps[i][at]);
-    std::printf("]");
-  }
-  std::puts("]");
+  Tell(steps);
   return 0;
 }

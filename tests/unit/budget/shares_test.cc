@@ -35,6 +35,19 @@ TEST_F(SharesTest, SoMuchAtOnceAndSoMuchASecond) {
   EXPECT_EQ(Taken(1, 1'000), 100) << "what is not used is not saved beyond the bound";
 }
 
+TEST(BeyondSince, IsWhatHasBeenAdded) {
+  const auto share = [](std::uint32_t id, std::uint64_t count) {
+    return BeyondShare{{PROFD_SHARE_JIT_CODE, id}, count, 0};
+  };
+  const auto since = BeyondSince({share(1, 3), share(2, 5), share(3, 9)},
+                                 {share(1, 3), share(2, 7), share(3, 4), share(4, 6)});
+  ASSERT_THAT(since, SizeIs(3)) << "of the first one nothing has been added";
+  EXPECT_EQ(since[0].key.id, 2u);
+  EXPECT_EQ(since[0].count, 2u);
+  EXPECT_EQ(since[1].count, 4u) << "it was forgotten, and counts from 0 again";
+  EXPECT_EQ(since[2].count, 6u);
+}
+
 TEST_F(SharesTest, NamesWhoWasBeyondAndByHowMuch) {
   EXPECT_EQ(Taken(1, 103), 100);
   EXPECT_EQ(Taken(2, 100), 100);

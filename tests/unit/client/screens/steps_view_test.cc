@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include "client/profile/steps/named_calls.h"
 #include "client/profile/steps/program_steps.h"
+#include "client/screens/report/calls_view.h"
 #include "tests/support/profile_maker.h"
+#include "tests/support/sample_profiles.h"
 #include "tests/unit/client/screens/golden.h"
 
 namespace profd::client {
@@ -72,6 +75,18 @@ TEST(StepsViewTest, TheSheetHasARowAStep) {
                      "10000000,10000000,10000000\n"),
             std::string::npos)
       << csv;
+}
+
+TEST(CallsViewTest, WhatIsMissingIsSaidAndNothingIsCalledExactThen) {
+  v1::Profile profile = testing::SteppedProfile();
+  const auto render = [&profile] { return RenderCalls(profile, NamedCallsOf(profile), {}, {}); };
+  EXPECT_NE(render().find("calls that the program names, exact; self"), std::string::npos);
+  EXPECT_EQ(render().find("missing"), std::string::npos);
+  v1::NamedCount& lost = *profile.add_lost();
+  lost.set_name("steps_beyond_share");
+  lost.set_count(7);
+  EXPECT_EQ(render().find("exact"), std::string::npos);
+  EXPECT_NE(render().find("7 events of calls are missing"), std::string::npos);
 }
 
 }  // namespace
