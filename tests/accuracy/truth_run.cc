@@ -280,6 +280,12 @@ double TruthRun::NotReadyShare() const {
   return not_ready / std::max(1, samples.stack_flags_size());
 }
 
+double TruthRun::StolenShare() const {
+  const double cpus = std::max(1u, std::thread::hardware_concurrency());
+  return static_cast<double>(most_stolen_ns_) /
+         (cpus * static_cast<double>(after_ns_ - before_ns_));
+}
+
 std::string WhyNotObserved() {
   const auto kallsyms = ProcFs().Read("kallsyms", 64u << 20);
   if (!kallsyms || kallsyms->find(" bpf_iter_task_new") == std::string::npos)

@@ -85,6 +85,8 @@ class TruthRun {
   // Steal time of the whole machine while it ran, at most. It may fall between the moment by which
   // the kernel dates a switch and the hook.
   [[nodiscard]] std::uint64_t most_stolen_ns() const { return most_stolen_ns_; }
+  // The same as a share of the time of all CPUs.
+  [[nodiscard]] double StolenShare() const;
   // Share of the elapsed time in which process 1 ran, at most: no wake-up may be seen then.
   [[nodiscard]] double most_unseen() const { return most_unseen_; }
   // Instants at which one window ended and the next one began, at most.

@@ -17,18 +17,25 @@ class TruthTest : public ::testing::Test {
   void SetUp() override;
   // Makes run_: `PROGRAM ARGUMENTS` from its first instruction to its end. What must hold of every
   // run (accounting, sums, lives) is checked. Call it inside ASSERT_NO_FATAL_FAILURE.
-  // `frequency_hz` is that of samples on the CPU and of sampling points off it.
+  // `frequency_hz` is that of samples on the CPU and of sampling points off it. Where the host
+  // takes too much of the CPUs for any run to be judged, the case ends here, skipped.
   void Collect(const std::vector<std::string>& arguments, int frequency_hz,
                const std::string& program = "truth");
   // The same in snapshot mode.
   void Observe(const std::vector<std::string>& arguments, int frequency_hz,
                const std::string& program = "truth");
 
+  // Whether so much of the CPUs was stolen during run_ that it cannot be judged. The second time in
+  // a case, it ends the case, skipped.
+  [[nodiscard]] bool IsStolen();
+
   std::optional<TruthRun> run_;
 
  private:
   void CollectWith(const std::vector<std::string>& options,
                    const std::vector<std::string>& arguments, const std::string& program);
+
+  int stolen_runs_ = 0;
 };
 
 // Parameter: the program, compiled with frame pointers or without.

@@ -61,6 +61,7 @@ void WhomTest::CollectWhomOf(const std::vector<std::string>& command, int freque
     auto run = TruthRun::CollectCommand(command, {"-F", std::to_string(frequency_hz)});
     ASSERT_TRUE(run.ok()) << run.error().message;
     run_ = std::move(*run);
+    if (IsStolen()) continue;
     const double unsure = MostUnsure(*run_);
     const double not_ready = run_->NotReadyShare();
     if ((unsure <= kMostUnsure && not_ready <= kMostNotReady) || runs == kRuns) break;
