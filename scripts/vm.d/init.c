@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <glob.h>
 #include <net/if.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -113,6 +114,18 @@ static void make_root(char** folders) {
   bring_back(folders);
 }
 
+/* machine.py boots the kernel with one. */
+static void bring_up_cpus(void) {
+  glob_t found;
+  if (glob(ROOT "/sys/devices/system/cpu/cpu[0-9]*/online", 0, NULL, &found)) return;
+  for (size_t i = 0; i < found.gl_pathc; i++) {
+    int fd = open(found.gl_pathv[i], O_WRONLY);
+    if (write(fd, "1", 1) != 1 && errno != EINVAL) end(found.gl_pathv[i]);
+    close(fd);
+  }
+  globfree(&found);
+}
+
 static void loopback_up(void) {
   struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
   int fd = socket(AF_INET, SOCK_DGRAM, 0);
@@ -153,6 +166,7 @@ int main(void) {
   char** environment = read_words(SHARE "/environment");
   char** folders = read_words(SHARE "/folders");
   make_root(folders);
+  bring_up_cpus();
   loopback_up();
   for (char** word = environment; *word; word++) putenv(*word);
 

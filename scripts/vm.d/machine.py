@@ -12,6 +12,11 @@ from kernel_package import Unavailable, cache_folder, run
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 FAILED = 125  # the guest did not get to the end of the command
+# A guest with a clock of its own: it counts the guest's instructions, 2 ns each, and the host's time only while the guest is
+# idle. In its own eyes it is as fast on a busy host as on any other. Its CPUs take turns, and one that spins for another one
+# keeps its turn for long: so the kernel boots with one, and init.c adds the others.
+OWN_CLOCK = ["-icount", "shift=1"]
+WORDS_OF_OWN_CLOCK = "maxcpus=1 tsc=reliable"
 
 
 def cpio_entry(name, mode, content=b""):
@@ -74,11 +79,14 @@ def require_qemu():
         raise Unavailable("qemu-system-x86_64 is not installed")
 
 
-def qemu_command(kernel, cpus, memory, console, shares, words="", more=()):
+def qemu_command(kernel, cpus, memory, console, shares, words="", own_clock=False, more=()):
     """`shares`: tag -> folder, of which `root` is read-only; `words`: further arguments of the kernel."""
-    command = ["qemu-system-x86_64", "-accel", os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single"), "-cpu", "max",
-               "-smp", str(cpus), "-m", memory, "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot",
-               "-serial", f"file:{console}", "-kernel", kernel.image, "-initrd", initramfs(kernel),
+    accelerator = os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single")
+    own_clock = own_clock and accelerator.startswith("tcg")  # others cannot count
+    clock, words = (OWN_CLOCK, f"{WORDS_OF_OWN_CLOCK} {words}") if own_clock else ([], words)
+    command = ["qemu-system-x86_64", "-accel", accelerator, *clock, "-cpu", "max", "-smp", str(cpus), "-m", memory,
+               "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot", "-serial", f"file:{console}",
+               "-kernel", kernel.image, "-initrd", initramfs(kernel),
                "-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off {words}"]
     for tag, folder in shares.items():
         access = "readonly=on," if tag == "root" else ""
@@ -94,7 +102,7 @@ def last_words(console):
         return "".join(f"  {line}" for line in file.readlines()[-30:])
 
 
-def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory):
+def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory, own_clock):
     """Exit status of the command, or FAILED; the end of the guest's console says why."""
     require_qemu()
     with tempfile.TemporaryDirectory(prefix="profd-vm-") as share:
@@ -104,7 +112,8 @@ def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, me
         tails = [Tail(os.path.join(share, "stdout"), sys.stdout), Tail(os.path.join(share, "stderr"), sys.stderr)]
         console = os.path.join(share, "console")
         shares = {"root": "/", "share": share} | ({"out": out} if out else {})
-        qemu = subprocess.Popen(qemu_command(kernel, cpus, memory, console, shares), stdin=subprocess.DEVNULL)
+        qemu = subprocess.Popen(qemu_command(kernel, cpus, memory, console, shares, own_clock=own_clock),
+                                stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout_s
         try:
             while qemu.poll() is None and time.monotonic() < deadline:

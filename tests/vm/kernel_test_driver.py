@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Runs the tests of the BPF side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER PART...
+"""Runs the tests of the BPF side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER [--own-clock] PART...
 
 A part is "root" (every program of label root) or a file of unittest cases in this folder. The guest runs
-guest.py on them; its cases go, under the kernel's name, into the file that GTEST_OUTPUT names.
+guest.py on them, by `scripts/vm [--own-clock]`; its cases go, under the kernel's name, into the file that GTEST_OUTPUT names.
 """
 
 import glob
@@ -16,7 +16,7 @@ import xml.etree.ElementTree as ElementTree
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.join(HERE, "..", "..")
 VM_SKIPPED = 77
-TIMEOUT_S = 1500
+TIMEOUT_S = 3400
 
 
 def programs_of_label(build, label):
@@ -49,6 +49,8 @@ def collect(out, kernel, requested, suite):
 
 def main():
     kernel, build, parts = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3:]
+    options = [part for part in parts if part == "--own-clock"]
+    parts = parts[len(options):]
     commands = {}
     for part in parts:
         if part == "root":
@@ -65,7 +67,7 @@ def main():
         environment = {**os.environ, "PROFD_BINARY_DIR": build, "PROFD_SOURCE_DIR": os.path.abspath(ROOT)}
         environment.pop("GTEST_OUTPUT", None)
         run = subprocess.run(
-            [os.path.join(ROOT, "scripts/vm"), kernel, "--out", out, "--with", build, "--timeout", str(TIMEOUT_S),
+            [os.path.join(ROOT, "scripts/vm"), kernel, *options, "--out", out, "--with", build, "--timeout", str(TIMEOUT_S),
              "--", "/usr/bin/python3", os.path.join(HERE, "guest.py")],
             env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True, check=False)
         print(run.stdout)
