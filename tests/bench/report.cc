@@ -1,15 +1,19 @@
 // bench_report [SAMPLES]: how long the tables and trees of `profctl report` take, of a profile that
 // is made: by default 1,000,000 samples of 64 threads, in 100,000 stacks that are up to 60 deep.
-// Prints the best of five rounds of each.
+// Prints the best of five rounds of each. `bench_report --write FILE [SAMPLES]` only writes it, as
+// json.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <random>
 #include <string>
+#include <string_view>
 
+#include "client/format/json.h"
 #include "client/profile/report/call_tree.h"
 #include "client/profile/report/report_table.h"
 #include "client/profile/report/sample_filter.h"
@@ -94,12 +98,19 @@ void Measure(const std::string& what, const std::function<void()>& run) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  const int samples = argc > 1 ? std::atoi(argv[1]) : 1'000'000;
+  const bool write = argc > 2 && std::string_view(argv[1]) == "--write";
+  const int at = write ? 3 : 1;
+  const int samples = argc > at ? std::atoi(argv[at]) : 1'000'000;
   if (samples <= 0) {
-    std::fprintf(stderr, "usage: bench_report [SAMPLES]\n");
+    std::fprintf(stderr, "usage: bench_report [--write FILE] [SAMPLES]\n");
     return 2;
   }
   const v1::Profile profile = Made(samples);
+  if (write) {
+    std::ofstream file(argv[2], std::ios::binary);
+    const auto written = profd::client::JsonExporter().write(profile, {}, file);
+    return written.ok() && file.flush() ? 0 : 1;
+  }
   const profd::client::TableOptions options;
   for (const ReportKey& key : profd::client::ReportKeys())
     Measure("--by " + std::string(key.name),
