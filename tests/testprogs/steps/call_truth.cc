@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "tests/testprogs/steps/record_event.h"
-#include "tests/testprogs/steps/told_times.h"
+#include "tests/testprogs/steps/reported_times.h"
 
 namespace {
 
 using profd::steps::HasLine;
+using profd::steps::Report;
 using profd::steps::Sleep;
-using profd::steps::Tell;
 
 constexpr std::uint64_t kMs = 1'000'000;
 
@@ -54,6 +54,6 @@ int main() {
   std::fflush(stdout);
   std::vector<Times> rounds;
   while (!HasLine()) rounds.push_back(Round());
-  Tell(rounds);
+  Report(rounds);
   return 0;
 }

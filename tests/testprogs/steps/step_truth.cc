@@ -13,14 +13,14 @@
 #include <vector>
 
 #include "tests/testprogs/steps/record_function.h"
-#include "tests/testprogs/steps/told_times.h"
+#include "tests/testprogs/steps/reported_times.h"
 
 namespace {
 
 using profd::steps::HasLine;
 using profd::steps::Now;
+using profd::steps::Report;
 using profd::steps::Sleep;
-using profd::steps::Tell;
 using profd::steps::Timed;
 using torch::autograd::profiler::record_function_enter_new;
 
@@ -66,6 +66,6 @@ int main(int argc, char** argv) {
   std::fflush(stdout);
   std::vector<Times> steps;
   while (count == 0 ? !HasLine() : steps.size() < count) steps.push_back(Step(steps.size()));
-  Tell(steps);
+  Report(steps);
   return 0;
 }

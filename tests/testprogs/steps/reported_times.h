@@ -1,4 +1,4 @@
-// Times before and after calls of a program, which it tells at its end; and when that is.
+// Times before and after calls of a program, which it reports at its end; and when that is.
 #pragma once
 
 #include <poll.h>
@@ -43,7 +43,7 @@ inline bool HasLine() {
 
 // As one line of JSON.
 template <std::size_t size>
-void Tell(const std::vector<std::array<std::uint64_t, size>>& all) {
+void Report(const std::vector<std::array<std::uint64_t, size>>& all) {
   std::printf("[");
   for (std::size_t i = 0; i < all.size(); ++i) {
     std::printf("%s[", i == 0 ? "" : ",");
