@@ -2,8 +2,10 @@
 """Counts the test cases of finished CTest runs: test_summary.py [--failed-step WHAT]... FOLDER[=NAME]...
 
 FOLDER is a build folder in which `ctest --output-junit tests/results/ctest/NAME.xml` has run, perhaps several
-times with different entries, and perhaps what failed there once more into tests/results/again.xml, which counts
-then; a test that passed only then is named. `--print-failed FOLDER` prints what failed for ctest's -R. An entry that
+times with different entries, and perhaps what failed there once more into tests/results/again/NAME.xml, which counts
+then; a test that passed only then is named. `--print-failed FOLDER` prints a line for each entry that failed: a pattern
+for ctest's -R, and, where its cases are known, those that failed, for GTEST_FILTER. Before they run, the results of cases
+are copied to tests/results/first. An entry that
 writes a GoogleTest XML file (its GTEST_OUTPUT says where) counts with its cases; one that should have and
 did not, because it crashed or ran out of time, counts as one failed case. The slowest entries are listed first,
 with their seconds. Exits 1 when anything failed.
@@ -114,24 +116,39 @@ def first_entries(folder):
     return entries(folder, "ctest/*.xml")
 
 
-def failed_pattern(folder):
-    """A regular expression of the entries that failed at first; empty when none did."""
-    failed = sorted(name for name, entry in first_entries(folder).items() if entry.get("status") == "fail")
-    return "|".join("^" + re.sub("[.+]", r"[\g<0>]", name) + "$" for name in failed)
+def failed_lines(folder):
+    """What failed at first: "PATTERN FILTER" of each entry; no filter where not every failure is that of a known case."""
+    outputs = expected_outputs(folder)
+    lines = []
+    for name, entry in sorted(first_entries(folder).items()):
+        if entry.get("status") != "fail":
+            continue
+        failed = [case.name.removeprefix(f": {name}: ") for case in entry_cases(entry, outputs.get(name), "")
+                  if case.result == "failed"]
+        known = failed if all(re.fullmatch(r"[\w./]+", case) for case in failed) else []
+        pattern = re.sub("[.+]", r"[\g<0>]", name)
+        lines.append(f"^{pattern}$ {':'.join(known)}".rstrip())
+    return lines
 
 
 def folder_cases(folder, build_name):
     results = os.path.join(folder, "tests", "results")
-    first, again = first_entries(folder), entries(folder, "again.xml")
+    first, again = first_entries(folder), entries(folder, "again/*.xml")
     if not first:
         return [Case(build_name, "failed", f"CTest left no results in {results}")]
     outputs = expected_outputs(folder)
     cases = []
-    for name, entry in (first | again).items():
-        of_entry = entry_cases(entry, outputs.get(name), build_name)
-        if name in again and all(case.result != "failed" for case in of_entry):
-            of_entry.append(Case(f"{build_name}: {name}", "again", "failed at first; its output stands above"))
-        cases += of_entry
+    for name, entry in first.items():
+        output = outputs.get(name)
+        if name not in again:
+            cases += entry_cases(entry, output, build_name)
+            continue
+        kept = output and os.path.join(results, "first", os.path.basename(output))
+        of_first = {case.name: case for case in entry_cases(entry, kept, build_name) if case.result != "failed"}
+        of_again = {case.name: case for case in entry_cases(again[name], output, build_name)}
+        cases += (of_first | of_again).values()
+        if all(case.result != "failed" for case in of_again.values()):
+            cases.append(Case(f"{build_name}: {name}", "again", "failed at first; its output stands above"))
     return cases
 
 
@@ -150,7 +167,8 @@ def main():
     parser.add_argument("folders", nargs="*")
     arguments = parser.parse_args()
     if arguments.print_failed:
-        print(failed_pattern(arguments.print_failed))
+        for line in failed_lines(arguments.print_failed):
+            print(line)
         return 0
 
     cases = [Case(step, "failed", "see above") for step in arguments.failed_step]

@@ -1,7 +1,8 @@
 #!/usr/bin/python3
 """Runs a file of unittest cases and writes their results as GoogleTest does: run_unittest.py FILE.
 
-The XML goes where GTEST_OUTPUT=xml:PATH says, so that scripts/test counts C++ and Python cases alike.
+The XML goes where GTEST_OUTPUT=xml:PATH says, and GTEST_FILTER=CASE:CASE chooses cases by their whole names, so that
+scripts/test treats C++ and Python cases alike.
 """
 
 import importlib.util
@@ -61,6 +62,17 @@ def write_xml(path, outcomes):
     ElementTree.ElementTree(root).write(path, encoding="utf-8", xml_declaration=True)
 
 
+def cases_of(suite):
+    for one in suite:
+        yield from cases_of(one) if isinstance(one, unittest.TestSuite) else [one]
+
+
+def chosen(suite):
+    """The cases that GTEST_FILTER names; a filter with a star stands for all."""
+    names = os.environ.get("GTEST_FILTER", "*").split(":")
+    return suite if "*" in names else unittest.TestSuite(case for case in cases_of(suite) if case.id() in names)
+
+
 def main():
     path = sys.argv[1]
     name = os.path.splitext(os.path.basename(path))[0]
@@ -69,7 +81,7 @@ def main():
     sys.modules[name] = module
     sys.path.insert(0, os.path.dirname(path))
     spec.loader.exec_module(module)
-    suite = unittest.defaultTestLoader.loadTestsFromModule(module)
+    suite = chosen(unittest.defaultTestLoader.loadTestsFromModule(module))
     result = unittest.TextTestRunner(resultclass=Recorder, verbosity=2).run(suite)
     output = os.environ.get("GTEST_OUTPUT", "")
     if output.startswith("xml:"):

@@ -65,6 +65,18 @@ class TestScript(SmallTreeTest):
         self.assertRegex(lines[1], "^FAILED: release: share: ")
         self.assertEqual(lines[2:], ["2 passed, 1 failed, 0 skipped"])
 
+    def test_only_the_cases_that_failed_run_once_more(self):
+        results = f"{self.root}/build/tests/results/one.xml"
+        case = '<testcase name="{}" classname="S" status="run">{}</testcase>'
+        write = "echo '<testsuites>{}</testsuites>' >" + results
+        first = write.format(case.format("A", "") + case.format("B", '<failure message="1 is not 2"/>'))
+        self.write("one", f'[[ $GTEST_FILTER == S.B ]] || {{ {first}; exit 1; }}; {write.format(case.format("B", ""))}\n')
+        self.write("build/CTestTestfile.cmake", f'add_test(one "/bin/bash" "{self.root}/one")\n'
+                   f'set_tests_properties(one PROPERTIES LABELS unit ENVIRONMENT "GTEST_OUTPUT=xml:{results}")\n')
+        status, lines = self.run_test()
+        self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: one: ")
+        self.assertEqual((status, lines[1]), (0, "3 passed, 0 failed, 0 skipped"))
+
     def test_a_failure_in_any_lane_is_seen_and_repeated(self):
         self.entries("build", {name: (label, AT_SECOND_RUN.format(root=self.root, name=name))
                                for name, label in {"soak": "quiet", "truth": "alone", "guest": "vm", "other": "unit"}.items()})
@@ -73,12 +85,12 @@ class TestScript(SmallTreeTest):
         self.assertEqual(sorted(line.split(": ")[2] for line in lines[:-1]), ["guest", "other", "soak", "truth"])
         self.assertEqual(lines[-1], "5 passed, 0 failed, 0 skipped")
 
-    def test_guests_run_beside_what_runs_alone_and_nothing_beside_what_needs_a_quiet_host(self):
+    def test_guests_run_beside_all_tests_and_nothing_beside_what_needs_a_quiet_host(self):
         begin = f"test -e {self.root}/calm || exit 1; touch {self.root}/"
         self.entries("build", {"soak": ("quiet", f"test ! -e {self.root}/other && touch {self.root}/calm"),
                                "truth": ("alone", begin + "truth; " + AWAIT.format(root=self.root, name="guest")),
-                               "guest": ("vm", begin + "guest; " + AWAIT.format(root=self.root, name="truth")),
-                               "other": ("unit", begin + "other"), "long": ("vm_long", "exit 1")})
+                               "guest": ("vm", begin + "guest; " + AWAIT.format(root=self.root, name="other")),
+                               "other": ("unit", begin + "other; " + AWAIT.format(root=self.root, name="guest")), "long": ("vm_long", "exit 1")})
         self.assertEqual(self.run_test(), (0, ["5 passed, 0 failed, 0 skipped"]))
 
     def test_one_entry_is_built_and_run(self):

@@ -1,5 +1,6 @@
 """scripts/lib/test_summary.py against real CTest runs of small projects."""
 
+import glob
 import os
 import shutil
 import subprocess
@@ -110,16 +111,44 @@ class TestSummary(unittest.TestCase):
         self.run_ctest({"one": (f"mkdir {self.folder}/was-here", None), "two": ("exit 1", None),
                         "three": (f"mkdir {self.folder}/was-here", None)})
         os.rmdir(f"{self.folder}/was-here")
-        pattern = subprocess.run([SUMMARY, "--print-failed", self.folder], capture_output=True, text=True, check=True).stdout
-        self.assertEqual(pattern, "^three$|^two$\n")
-        subprocess.run(["ctest", "--test-dir", self.folder, "-R", pattern.strip(), "--output-junit",
-                        "tests/results/again.xml"],
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+        self.assertEqual(self.failed(), ["^three$", "^two$"])
+        self.run_again("^three$|^two$")
         status, lines = self.summary(f"{self.folder}=release")
         self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: (one|three): failed at first")
         self.assertRegex(lines[1], "^FAILED: release: two: ")
         self.assertEqual(lines[2], "2 passed, 1 failed, 0 skipped")
         self.assertEqual(status, 1)
+
+    def test_only_cases_that_failed_run_once_more_and_the_others_keep_their_results(self):
+        results = os.path.join(self.folder, "tests/results")
+        again = FAILS_ONE.replace('<testcase name="A" status="run" result="completed" classname="S"/>', "")
+        for failure in ('<failure message="1 is not 2"/>', '<failure message="nor 3"/>'):
+            again = again.replace(failure, "")
+        with open(f"{self.folder}/again", "w", encoding="utf-8") as file:
+            file.write(again)
+        self.run_ctest({"one": (f"mkdir {self.folder}/was-here && exit 1; cp {self.folder}/again {results}/one.xml", FAILS_ONE)})
+        self.assertEqual(self.failed(), ["^one$ S.B"])
+        self.run_again("^one$")
+        status, lines = self.summary(f"{self.folder}=release")
+        self.assertRegex(lines[0], "^PASSED ONLY AGAIN: release: one: failed at first")
+        self.assertEqual((status, lines[1]), (0, "2 passed, 0 failed, 0 skipped"))
+
+    def test_an_entry_that_died_runs_as_a_whole_once_more(self):
+        self.run_ctest({"one": ("exit 3", PASSES_TWO_SKIPS_ONE)})
+        self.assertEqual(self.failed(), ["^one$"])
+
+    def failed(self):
+        return subprocess.run([SUMMARY, "--print-failed", self.folder], capture_output=True, text=True,
+                              check=True).stdout.splitlines()
+
+    def run_again(self, pattern):
+        results = os.path.join(self.folder, "tests/results")
+        for name in ("first", "again"):
+            os.makedirs(f"{results}/{name}")
+        for file in glob.glob(f"{results}/*.xml"):
+            shutil.copy(file, f"{results}/first")
+        subprocess.run(["ctest", "--test-dir", self.folder, "-R", pattern, "--output-junit", "tests/results/again/0.xml"],
+                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
     def test_failed_step_and_missing_results(self):
         status, lines = self.summary("--failed-step", "build asan", self.folder)
