@@ -23,10 +23,14 @@ constexpr double kReadingNs = 1000;
 // that a busy machine makes late. What profd itself does wrong spoils them all.
 constexpr int kRuns = 5;
 constexpr int kRunsForTables = 3;  // of these; after them bounds are as wide as they must be
-// Stacks without their tables widen bounds by as much.
+// Stacks without their tables widen bounds by as much; it matters where that is more than the
+// standard deviation of a share of one half.
 constexpr double kMostNotReady = 0.01;
-// What threads did while CPUs were stolen is in nobody's clock: beyond this, it outweighs what
-// chance explains (statistics.h).
+double MostNotReady(const TruthRun& run) {
+  return std::max(kMostNotReady, 0.5 / std::sqrt(std::max(1, run.profile().samples().node_size())));
+}
+// No clock has what threads did while CPUs were stolen: beyond this, it outweighs what chance
+// explains (statistics.h).
 constexpr double kMostStolen = 0.03;
 constexpr int kMostStolenRuns = 2;
 
@@ -164,7 +168,7 @@ void TruthTest::CollectWith(const std::vector<std::string>& options,
     const auto accounting = JudgeAccounting(*run_);
     ASSERT_TRUE(accounting.ok()) << accounting.error().message;
     const bool agrees = accounting->Holds(run_->most_stolen_ns());
-    if (agrees && (runs >= kRunsForTables || run_->NotReadyShare() <= kMostNotReady)) break;
+    if (agrees && (runs >= kRunsForTables || run_->NotReadyShare() <= MostNotReady(*run_))) break;
     std::cout << "run " << runs << ": " << accounting->Text() << "; stolen "
               << run_->most_stolen_ns() << " ns at most; " << run_->NotReadyShare()
               << " of the stacks before their tables\n";
