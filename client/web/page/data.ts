@@ -83,14 +83,25 @@ class Numbers {
   }
 
   column(count: number): Uint32Array {
-    const values = new Uint32Array(count);
-    for (let i = 0; i < count; ++i) values[i] = this.next();
-    return values;
+    return this.into(new Uint32Array(count));
   }
 
   wide(count: number): Float64Array {
-    const values = new Float64Array(count);
-    for (let i = 0; i < count; ++i) values[i] = this.next();
+    return this.into(new Float64Array(count));
+  }
+
+  // Most numbers are one byte.
+  private into<Values extends Uint32Array | Float64Array>(values: Values): Values {
+    const { bytes } = this;
+    for (let i = 0; i < values.length; ++i) {
+      const byte = bytes[this.at]!;
+      if (byte < 128) {
+        values[i] = byte;
+        ++this.at;
+      } else {
+        values[i] = this.next();
+      }
+    }
     return values;
   }
 

@@ -48,11 +48,12 @@ export function select(profile: Profile, selection: Selection, ignoreTime = fals
     if (axis && values.size > 0) filters.push([axis.values, values]);
   }
   const chosen = new Uint32Array(profile.ns.length);
+  const atAnyTime = ignoreTime || !profile.hasTimes || (selection.fromNs <= 0 && selection.toNs === Infinity);
+  if (atAnyTime && filters.length === 0) return chosen.map((_, i) => i);
   let count = 0;
   for (let i = 0; i < profile.ns.length; ++i) {
     const time = profile.timeNs[i]!;
-    if (!ignoreTime && profile.hasTimes && (time < selection.fromNs || time >= selection.toNs))
-      continue;
+    if (!atAnyTime && (time < selection.fromNs || time >= selection.toNs)) continue;
     if (filters.every(([values, wanted]) => wanted.has(values[i]!))) chosen[count++] = i;
   }
   return chosen.subarray(0, count);
@@ -103,10 +104,29 @@ function sorted(rows: Row[]): Row[] {
   );
 }
 
+/** The time of each node with all that is below it, by part: node * parts + part. */
+function inclusiveOf(profile: Profile, stacks: Stacks): { ns: Float64Array; points: Float64Array } {
+  const parts = profile.parts.length;
+  const ns = new Float64Array(profile.parent.length * parts);
+  const points = new Float64Array(profile.parent.length);
+  for (const [stack, leaf] of stacks.leaf.entries()) {
+    const time = stacks.time[stack]!;
+    for (let part = 0; part < parts; ++part) ns[leaf * parts + part]! += time.ns[part]!;
+    points[leaf]! += time.points;
+  }
+  for (let node = profile.parent.length - 1; node > 0; --node) {
+    const parent = profile.parent[node]!;
+    for (let part = 0; part < parts; ++part) ns[parent * parts + part]! += ns[node * parts + part]!;
+    points[parent]! += points[node]!;
+  }
+  return { ns, points };
+}
+
 /** Functions: self has the innermost ones, total each once in a stack, however often it is there. */
 export function byFunction(profile: Profile, stacks: Stacks): Row[] {
-  const rows = new Map<number, Row>();
   const { name, module } = profile.functions;
+  const parts = profile.parts.length;
+  const rows = new Map<number, Row>();
   const rowOf = (fn: number): Row => {
     let row = rows.get(fn);
     if (!row) {
@@ -114,43 +134,48 @@ export function byFunction(profile: Profile, stacks: Stacks): Row[] {
         value: fn,
         name: fn < 0 ? "[no stack]" : name[fn]!,
         module: fn < 0 ? "" : module[fn]!,
-        self: new Time(profile.parts.length),
-        total: new Time(profile.parts.length),
+        self: new Time(parts),
+        total: new Time(parts),
       };
       rows.set(fn, row);
     }
     return row;
   };
-  const seen = new Int32Array(name.length).fill(-1);
+  const used = new Uint8Array(profile.parent.length); // a stack goes through it
   for (const [stack, leaf] of stacks.leaf.entries()) {
     const time = stacks.time[stack]!;
-    const self = rowOf(leaf === 0 ? -1 : profile.fn[leaf]!);
-    self.self.plus(time);
-    if (leaf === 0) self.total.plus(time);
-    for (let node = leaf; node !== 0; node = profile.parent[node]!) {
-      const fn = profile.fn[node]!;
-      if (seen[fn] === stack) continue;
-      seen[fn] = stack;
-      rowOf(fn).total.plus(time);
-    }
+    const row = rowOf(leaf === 0 ? -1 : profile.fn[leaf]!);
+    row.self.plus(time);
+    if (leaf === 0) row.total.plus(time);
+    for (let node = leaf; node !== 0 && used[node] === 0; node = profile.parent[node]!) used[node] = 1;
+  }
+  const inclusive = inclusiveOf(profile, stacks);
+  for (let node = 1; node < used.length; ++node) {
+    if (used[node] === 0) continue;
+    const fn = profile.fn[node]!;
+    let outer = profile.parent[node]!;
+    while (outer !== 0 && profile.fn[outer] !== fn) outer = profile.parent[outer]!;
+    if (outer !== 0) continue; // in the total of that one
+    const { total } = rowOf(fn);
+    for (let part = 0; part < parts; ++part) total.ns[part]! += inclusive.ns[node * parts + part]!;
+    total.points += inclusive.points[node]!;
   }
   return sorted([...rows.values()]);
 }
 
 /** Values of a key of samples; rows add up to all time. */
 export function byAxis(profile: Profile, samples: Uint32Array, axis: Axis): Row[] {
-  const rows = new Map<number, Row>();
+  const rows: (Row | undefined)[] = new Array(axis.names.length);
   for (const sample of samples) {
     const value = axis.values[sample]!;
-    let row = rows.get(value);
+    let row = rows[value];
     if (!row) {
       const time = new Time(profile.parts.length);
-      row = { value, name: axis.names[value]!, module: "", self: time, total: time };
-      rows.set(value, row);
+      row = rows[value] = { value, name: axis.names[value]!, module: "", self: time, total: time };
     }
     row.self.add(profile, sample);
   }
-  return sorted([...rows.values()]);
+  return sorted(rows.filter((row): row is Row => row !== undefined));
 }
 
 /** For which part of the working time an operator is named; null: no sample works. */
@@ -215,10 +240,28 @@ function grow(profile: Profile, at: Branch, path: Iterable<number>, time: Time):
 /** The whole program, from the outermost functions inwards. */
 export function tree(profile: Profile, stacks: Stacks): Branch {
   const root = branch(profile, -1);
-  const path: number[] = [];
+  const known: (Branch | undefined)[] = new Array(profile.parent.length);
+  known[0] = root;
+  const below: [Branch, Branch][] = []; // what is made later stands behind what it is below
+  const missing: number[] = [];
   for (const [stack, leaf] of stacks.leaf.entries()) {
-    pathOf(profile, leaf, path);
-    grow(profile, root, path, stacks.time[stack]!);
+    let node = leaf;
+    for (; !known[node]; node = profile.parent[node]!) missing.push(node);
+    let at = known[node]!;
+    for (let next = missing.pop(); next !== undefined; next = missing.pop()) {
+      const before = at.children.size;
+      const inner = child(profile, at, profile.fn[next]!);
+      if (at.children.size > before) below.push([at, inner]);
+      known[next] = inner;
+      at = inner;
+    }
+    const time = stacks.time[stack]!;
+    at.self += time.all;
+    at.time.plus(time);
+  }
+  for (let i = below.length - 1; i >= 0; --i) {
+    const [outer, inner] = below[i]!;
+    outer.time.plus(inner.time);
   }
   return root;
 }

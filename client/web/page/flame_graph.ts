@@ -1,7 +1,7 @@
 // The flame graph of what is selected. Frames too narrow to draw are one per parent, and counted.
 import type { Profile } from "./data";
 import { byId, fill, make, useArrows } from "./dom";
-import { childrenOf, tree, type Branch } from "./engine";
+import { childrenOf, type Branch } from "./engine";
 import { duration, share } from "./format";
 import type { State } from "./state";
 
@@ -61,7 +61,7 @@ export function showFlameGraph(state: State): void {
 
   const nameOf = (fn: number): string => (fn < 0 ? "all" : profile.functions.name[fn]!);
   const draw = (): void => {
-    let root = tree(profile, state.stacks);
+    let root = state.tree;
     const all = root.time.all;
     for (const [depth, fn] of state.zoom.entries()) {
       const inner = root.children.get(fn);

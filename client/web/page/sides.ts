@@ -1,6 +1,6 @@
 // Both sides of a function: its callers and its callees, as trees that open.
 import { byId, fill, make } from "./dom";
-import { childrenOf, sides, tree, type Branch } from "./engine";
+import { childrenOf, sides, type Branch } from "./engine";
 import { duration, share } from "./format";
 import type { State } from "./state";
 
@@ -63,7 +63,6 @@ export function showSides(state: State): void {
 
 export function showTree(state: State): void {
   state.draws(() => {
-    const root = tree(state.profile, state.stacks);
-    fill(byId("tree"), list(state, root, root.time.all, 0));
+    fill(byId("tree"), list(state, state.tree, state.tree.time.all, 0));
   });
 }

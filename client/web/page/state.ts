@@ -1,7 +1,17 @@
 // What is shown: the profile, and what of it is selected. Views draw themselves again when it
 // changes.
 import type { Profile } from "./data";
-import { everything, select, stacksOf, totalOf, type Selection, type Stacks, type Time } from "./engine";
+import {
+  everything,
+  select,
+  stacksOf,
+  totalOf,
+  tree,
+  type Branch,
+  type Selection,
+  type Stacks,
+  type Time,
+} from "./engine";
 
 /** Where the profile is from, for those who want it in a terminal. */
 export interface Origin {
@@ -16,9 +26,10 @@ export class State {
   key = "thread"; // of the table by key
   icicle = false;
   zoom: number[] = []; // functions from the outermost on: the flame graph shows what is below
-  samples: Uint32Array;
-  stacks: Stacks; // of these
-  total: Time; // the same
+  samples!: Uint32Array;
+  stacks!: Stacks; // of these
+  total!: Time; // the same
+  tree!: Branch; // the same
   private readonly views: (() => void)[] = [];
   private readonly life = new AbortController();
 
@@ -26,9 +37,7 @@ export class State {
     readonly profile: Profile,
     readonly origin: Origin = { command: "profctl report FILE.json", filter: "" },
   ) {
-    this.samples = select(profile, this.selection);
-    this.stacks = stacksOf(profile, this.samples, this.selection);
-    this.total = totalOf(profile, this.samples);
+    this.sum();
   }
 
   /** Of listeners that end with this. */
@@ -47,10 +56,15 @@ export class State {
 
   change(what: Partial<Selection>): void {
     this.selection = { ...this.selection, ...what };
+    this.sum();
+    this.redraw();
+  }
+
+  private sum(): void {
     this.samples = select(this.profile, this.selection);
     this.stacks = stacksOf(this.profile, this.samples, this.selection);
     this.total = totalOf(this.profile, this.samples);
-    this.redraw();
+    this.tree = tree(this.profile, this.stacks);
   }
 
   /** Selects a value of a key, or leaves it out again. */
