@@ -5,7 +5,6 @@
 #include <map>
 #include <optional>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 
 #include "client/profile/operators/operators.h"
@@ -36,13 +35,16 @@ class Functions {
       }
       of_frame_.push_back(number);
     }
+    count_ = known.size();
   }
   [[nodiscard]] std::uint32_t Of(std::uint32_t frame) const { return of_frame_[frame]; }
+  [[nodiscard]] std::size_t count() const { return count_; }
 
   static constexpr std::uint32_t kNone = UINT32_MAX;
 
  private:
   std::vector<std::uint32_t> of_frame_;
+  std::size_t count_ = 0;
 };
 
 // Where a function is that is on a stack.
@@ -54,34 +56,44 @@ struct Place {
 // The functions of each stack, outermost first, each once: where its outermost frame is.
 class Places {
  public:
-  explicit Places(const v1::Profile& profile) : profile_(profile), functions_(profile) {}
+  explicit Places(const v1::Profile& profile)
+      : functions_(profile), by_node_(static_cast<std::size_t>(profile.nodes_size()) + 1) {
+    // Side by side: one step further in a stack is mostly no miss of the cache.
+    nodes_.resize(1);
+    for (const v1::StackNode& node : profile.nodes())
+      nodes_.push_back({node.parent(), {functions_.Of(node.frame()), node.frame()}});
+  }
+
+  [[nodiscard]] std::size_t functions() const { return functions_.count(); }
 
   const std::vector<Place>& Of(std::uint32_t node) {
-    const auto [known, is_new] = by_node_.try_emplace(node);
-    if (!is_new) return known->second;
+    std::optional<std::vector<Place>>& kept = by_node_[node];
+    if (kept) return *kept;
+    kept.emplace();
     std::vector<Place> places;
-    for (std::uint32_t at = node; at != 0;) {
-      const v1::StackNode& one = profile_.nodes(static_cast<int>(at) - 1);
-      const std::uint32_t function = functions_.Of(one.frame());
-      if (function != Functions::kNone) places.push_back({function, one.frame()});
-      at = one.parent();
-    }
+    for (std::uint32_t at = node; at != 0; at = nodes_[at].parent)
+      if (nodes_[at].place.function != Functions::kNone) places.push_back(nodes_[at].place);
     std::ranges::reverse(places);
-    std::vector<Place>& kept = by_node_[node];
     for (const Place& place : places)
-      if (std::ranges::find(kept, place.function, &Place::function) == kept.end())
-        kept.push_back(place);
-    return kept;
+      if (std::ranges::find(*kept, place.function, &Place::function) == kept->end())
+        kept->push_back(place);
+    return *kept;
   }
 
  private:
-  const v1::Profile& profile_;
+  struct Node {
+    std::uint32_t parent = 0;
+    Place place;
+  };
+
   const Functions functions_;
-  std::unordered_map<std::uint32_t, std::vector<Place>> by_node_;
+  std::vector<Node> nodes_;  // the first one is the root
+  std::vector<std::optional<std::vector<Place>>> by_node_;
 };
 
 // A function as it goes on in the samples of one thread.
 struct Course {
+  std::uint32_t function = 0;
   std::uint32_t frame = 0;  // one of its frames
   std::size_t depth = 0;    // the least, of Python functions
   std::uint32_t line = 0;   // at its last sample
@@ -92,7 +104,8 @@ struct Course {
 
 class Search {
  public:
-  explicit Search(const v1::Profile& profile) : profile_(profile), places_(profile) {
+  explicit Search(const v1::Profile& profile)
+      : profile_(profile), places_(profile), number_of_(places_.functions(), Functions::kNone) {
     const v1::Samples& samples = profile.samples();
     of_thread_.resize(static_cast<std::size_t>(profile.threads_size()));
     for (int i = 0; i < samples.node_size(); ++i)
@@ -104,10 +117,10 @@ class Search {
     if (profile_.threads(static_cast<int>(thread)).group_size() != 0) return std::nullopt;
     const auto courses = CoursesOf(thread);
     std::uint64_t longest_ns = 0;
-    for (const auto& [number, course] : courses)
+    for (const Course& course : courses)
       if (course.falls.size() >= kLeastFalls) longest_ns = std::max(longest_ns, course.time_ns);
     const Course* found = nullptr;
-    for (const auto& [number, course] : courses) {
+    for (const Course& course : courses) {
       if (course.falls.size() < kLeastFalls) continue;
       const v1::Frame& frame = profile_.frames(static_cast<int>(course.frame));
       if (!function.empty() && !IsFunction(frame, function)) continue;
@@ -140,7 +153,7 @@ class Search {
   }
 
  private:
-  // Whether one course is the loop rather than another. They come in no certain order.
+  // Whether one course is the loop rather than another.
   [[nodiscard]] static bool IsRather(const Course& course, const Course& than) {
     return std::tuple(course.depth, than.time_ns, course.frame) <
            std::tuple(than.depth, course.time_ns, than.frame);
@@ -154,15 +167,20 @@ class Search {
     });
   }
 
-  std::unordered_map<std::uint32_t, Course> CoursesOf(std::uint32_t thread) {
+  std::vector<Course> CoursesOf(std::uint32_t thread) {
     const v1::Samples& samples = profile_.samples();
-    std::unordered_map<std::uint32_t, Course> courses;
+    std::vector<Course> courses;
     for (const int sample : of_thread_[thread]) {
       const std::vector<Place>& places = places_.Of(samples.node(sample));
       for (std::size_t depth = 0; depth < places.size(); ++depth) {
-        if (courses.size() == kMaxFunctions && !courses.contains(places[depth].function)) continue;
-        const auto [known, is_new] = courses.try_emplace(places[depth].function);
-        Course& course = known->second;
+        std::uint32_t& number = number_of_[places[depth].function];
+        const bool is_new = number == Functions::kNone;
+        if (is_new && courses.size() == kMaxFunctions) continue;
+        if (is_new) {
+          number = static_cast<std::uint32_t>(courses.size());
+          courses.emplace_back().function = places[depth].function;
+        }
+        Course& course = courses[number];
         const std::uint32_t frame = places[depth].frame;
         const std::uint32_t line = profile_.frames(static_cast<int>(frame)).line();
         const std::uint64_t begin_ns = samples.time_ns(sample);
@@ -179,6 +197,7 @@ class Search {
         course.time_ns += samples.weight_ns(sample);
       }
     }
+    for (const Course& course : courses) number_of_[course.function] = Functions::kNone;
     return courses;
   }
 
@@ -195,6 +214,7 @@ class Search {
 
   const v1::Profile& profile_;
   Places places_;
+  std::vector<std::uint32_t> number_of_;     // of a function: its course, while those are found
   std::vector<std::vector<int>> of_thread_;  // samples with a stack, in order of time
 };
 
