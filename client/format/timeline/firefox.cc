@@ -3,7 +3,7 @@
 // Always version 60, which its upgraders read. A thread per track of the timeline; weights are
 // durations in ms, so that its call tree shows time in every state. The leaf of a stack that does
 // not work is its state, whose category colours the graph; the CPU graph shows what ran. Waits,
-// operators and steps are markers.
+// operators and steps are markers; a flow goes from who ended a wait to the waiter.
 #include "client/format/exporter.h"
 
 #include <google/protobuf/io/coded_stream.h>
@@ -23,6 +23,7 @@
 #include <vector>
 
 #include "client/format/timeline/timeline.h"
+#include "client/format/timeline/wait_arrows.h"
 #include "client/profile/check_profile.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
@@ -133,10 +134,12 @@ struct Point {
   int sample = 0;
 };
 
-// An interval with the same text.
+constexpr std::string_view kWait = "Wait";
+
+// An interval with the same text, or an instant.
 struct Marker {
   std::uint64_t begin_ns = 0;
-  std::uint64_t end_ns = 0;
+  std::uint64_t end_ns = 0;  // 0: an instant
   std::string_view name;
   int category = kOther;
   std::string data;  // an object
@@ -308,9 +311,12 @@ class Builder {
       pids_.push_back(std::to_string(process.pid()) +
                       (is_distinct ? "" : "." + std::to_string(pids_.size())));
     }
+    std::vector<std::vector<Marker>> markers;
+    for (const TimelineTrack& track : timeline_.tracks) markers.push_back(MarkersOf(track));
+    AddFlows(markers);
     std::string threads;
-    for (const TimelineTrack& track : timeline_.tracks) {
-      threads += (threads.empty() ? "\n" : ",\n") + ThreadText(track);
+    for (std::size_t i = 0; i < timeline_.tracks.size(); ++i) {
+      threads += (threads.empty() ? "\n" : ",\n") + ThreadText(timeline_.tracks[i], markers[i]);
       if (points_ > kMaxSamples)
         return Error{ErrorCode::kExhausted, "the profile is too large for the firefox format",
                      "write json or folded, or collect for a shorter time"};
@@ -397,7 +403,7 @@ class Builder {
     for (const TimelineSlice& slice : track.slices) {
       const int i = slice.sample;
       if (profile_.samples().state(i) == v1::STATE_BLOCKED)
-        add(slice, "Wait", kBlocked, WaitData(i), wait);
+        add(slice, kWait, kBlocked, WaitData(i), wait);
       const auto name = operators_.OperatorOf(i);
       const v1::Phase phase = operators_.PhaseOf(i);
       if (name || phase != v1::PHASE_NONE)
@@ -419,8 +425,29 @@ class Builder {
                "{\"type\":\"Step\",\"step\":" + QuoteJson(std::to_string(i + 1)) +
                    ",\"function\":" + QuoteJson(SourceName(*loop_)) + ",\"reach\":" +
                    QuoteJson("+-" + FormatDuration(loop_->borders[i].reach_ns)) + "}"});
-    std::ranges::stable_sort(markers, {}, &Marker::begin_ns);
     return markers;
+  }
+
+  // The Profiler joins markers with the same text in a field of flows.
+  void AddFlows(std::vector<std::vector<Marker>>& markers) {
+    std::size_t flows = 0;
+    std::vector<std::size_t> next(markers.size());  // of each track: arrows come in order of time
+    for (const WaitArrow& arrow : WaitArrows(profile_, timeline_)) {
+      std::vector<Marker>& of = markers[arrow.to];
+      std::size_t& at = next[arrow.to];
+      while (at < of.size() && (of[at].name != kWait || of[at].end_ns <= arrow.time_ns)) ++at;
+      // Waits that follow each other, and are alike, are one marker.
+      if (at == of.size() || of[at].end_ns != arrow.time_ns + 1) continue;
+      const std::string flow = std::to_string(shared_.String("flow " + std::to_string(++flows)));
+      of[at].data.insert(of[at].data.size() - 1, ",\"flow\":" + flow);
+      const auto thread = timeline_.tracks[arrow.to].thread;
+      markers[arrow.from].push_back(
+          {arrow.time_ns, 0, "Wake", kOther,
+           "{\"type\":\"Wake\",\"thread\":" +
+               QuoteJson(ThreadName(profile_.threads(static_cast<int>(thread)))) +
+               ",\"flow\":" + flow + "}"});
+    }
+    for (std::vector<Marker>& of : markers) std::ranges::stable_sort(of, {}, &Marker::begin_ns);
   }
 
   std::string WaitData(int i) {
@@ -443,12 +470,12 @@ class Builder {
     Columns columns({"data", "name", "startTime", "endTime", "phase", "category"});
     for (const Marker& marker : markers)
       columns.Add({marker.data, std::to_string(shared_.String(std::string(marker.name))),
-                   Time(marker.begin_ns), Time(marker.end_ns), "1",
-                   std::to_string(marker.category)});
+                   Time(marker.begin_ns), marker.end_ns == 0 ? "null" : Time(marker.end_ns),
+                   marker.end_ns == 0 ? "0" : "1", std::to_string(marker.category)});
     return columns.Text();
   }
 
-  std::string ThreadText(const TimelineTrack& track) {
+  std::string ThreadText(const TimelineTrack& track, const std::vector<Marker>& markers) {
     const v1::Thread& thread = profile_.threads(static_cast<int>(track.thread));
     const auto process_index = thread.process();
     const v1::Process& process = profile_.processes(static_cast<int>(process_index));
@@ -462,8 +489,7 @@ class Builder {
                     : "\"" + std::to_string(track.thread) + "." + std::to_string(track.lane) + "\"",
                 track.slices.front().begin_ns,
                 thread.exited() ? Time(track.slices.back().end_ns()) : "null") +
-           ",\"samples\":{" + SamplesText(track) + "},\"markers\":{" +
-           MarkersText(MarkersOf(track)) + "}}";
+           ",\"samples\":{" + SamplesText(track) + "},\"markers\":{" + MarkersText(markers) + "}}";
   }
 
   std::string NoThreadText() {
@@ -499,9 +525,10 @@ class Builder {
   }
 
   static std::string SchemaText() {
-    const auto field = [](std::string_view key, std::string_view label) {
+    const auto field = [](std::string_view key, std::string_view label,
+                          std::string_view format = "string") {
       return "{\"key\":" + QuoteJson(key) + ",\"label\":" + QuoteJson(label) +
-             ",\"format\":\"string\"}";
+             ",\"format\":" + QuoteJson(format) + "}";
     };
     const auto schema = [](std::string_view name, std::string_view label, const std::string& fields,
                            std::string_view description) {
@@ -513,8 +540,13 @@ class Builder {
     return "[" +
            schema("Wait", "{marker.data.reason} {marker.data.waker}",
                   field("reason", "Reason") + "," + field("waker", "Ended by") + "," +
-                      field("path", "Waits for"),
+                      field("path", "Waits for") + "," +
+                      field("flow", "Flow", "terminating-flow-id"),
                   "A thread was blocked; who ended the wait, and on whom that one waited.") +
+           "," +
+           schema("Wake", "{marker.data.thread}",
+                  field("thread", "Ends the wait of") + "," + field("flow", "Flow", "flow-id"),
+                  "The thread ended the wait of another one.") +
            "," +
            schema("Labels", "{marker.data.labels}", field("labels", "Labels"),
                   "What the thread published about its present work.") +

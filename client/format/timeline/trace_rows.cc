@@ -7,6 +7,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "client/format/timeline/wait_arrows.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
@@ -337,59 +338,10 @@ class Builder {
     }
   }
 
-  // Tracks of threads that are alone in theirs, by tid and start.
-  std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> SingleTracks() const {
-    std::map<std::pair<std::uint32_t, std::uint64_t>, std::size_t> tracks;
-    for (std::size_t i = 0; i < timeline_.tracks.size(); ++i) {
-      const v1::Thread& thread = ThreadOf(timeline_.tracks[i]);
-      if (thread.group_size() == 0) tracks.try_emplace({thread.tid(), thread.start_ns()}, i);
-    }
-    return tracks;
-  }
-
   void AddFlows() {
-    if (profile_.samples().path_size() == 0) return;
-    const auto tracks = SingleTracks();
-    for (std::size_t to = 0; to < timeline_.tracks.size(); ++to) {
-      const TimelineTrack& track = timeline_.tracks[to];
-      for (std::size_t i = 0; i < track.slices.size(); ++i) {
-        const TimelineSlice& slice = track.slices[i];
-        if (i + 1 < track.slices.size() && IsOneWait(slice.sample, track.slices[i + 1].sample))
-          continue;
-        const v1::PathThread* waker = WakerOf(slice.sample);
-        if (waker == nullptr) continue;
-        const auto from = tracks.find({waker->tid(), waker->start_ns()});
-        if (from == tracks.end() || from->second == to) continue;
-        const std::uint64_t time_ns = slice.end_ns() - 1;
-        if (!HasSliceAt(timeline_.tracks[from->second], time_ns)) continue;
-        out_.flows.push_back({states_row_[from->second], states_row_[to], time_ns});
-      }
-    }
+    for (const WaitArrow& arrow : WaitArrows(profile_, timeline_))
+      out_.flows.push_back({states_row_[arrow.from], states_row_[arrow.to], arrow.time_ns});
     std::ranges::stable_sort(out_.flows, {}, &TraceFlow::time_ns);
-  }
-
-  // Parts of a wait differ in what the thread that ends it did.
-  bool IsOneWait(int a, int b) const {
-    const v1::Samples& samples = profile_.samples();
-    return samples.state(b) == v1::STATE_BLOCKED && samples.wait(a) == samples.wait(b) &&
-           samples.node(a) == samples.node(b);
-  }
-
-  // The thread that ended the wait of a sample; null: not known, or what holds is something else.
-  const v1::PathThread* WakerOf(int i) const {
-    const v1::Samples& samples = profile_.samples();
-    if (samples.state(i) != v1::STATE_BLOCKED || samples.path(i) == 0) return nullptr;
-    const v1::PathNode& step = *StepsOf(profile_, samples.path(i)).front();
-    const bool woke =
-        step.how() == v1::HOW_WOKE || step.how() == v1::HOW_EXIT || step.how() == v1::HOW_SIGNAL;
-    if (step.thread() == 0 || !woke) return nullptr;
-    return &profile_.path_threads(static_cast<int>(step.thread()) - 1);
-  }
-
-  static bool HasSliceAt(const TimelineTrack& track, std::uint64_t time_ns) {
-    const auto after =
-        std::ranges::upper_bound(track.slices, time_ns, {}, &TimelineSlice::begin_ns);
-    return after != track.slices.begin() && std::prev(after)->end_ns() > time_ns;
   }
 
   void AddCounters() {

@@ -182,6 +182,39 @@ TEST(Firefox, WaitsAreMarkersWithWhoEndedThem) {
                                  "10 lock wake-up not seen, wake-up not seen"));
 }
 
+TEST(Firefox, AFlowGoesFromWhoEndedTheWait) {
+  ProfileMaker maker;
+  const auto waiter = maker.AddThread(1, "waiter");
+  const auto worker = maker.AddThread(2, "worker");
+  const auto engine = maker.AddPathThread(2, "worker");
+  const auto by_worker = maker.AddPath({{.thread = engine}});
+  const auto timer = maker.AddPath({{.kind = v1::PATH_TIMER}});
+  const auto computes = maker.AddPath({{.thread = engine, .stack = {"compute"}}});
+  maker.Add(waiter, {"f"}, testing::Blocked(v1::WAIT_LOCK, 100, 1, computes));
+  maker.Add(waiter, {"f"}, testing::Blocked(v1::WAIT_LOCK, 20, 1, by_worker));  // of one wait
+  maker.Add(waiter, {"f"}, testing::Running(30));
+  maker.Add(waiter, {"h"}, testing::Blocked(v1::WAIT_LOCK, 50, 1, timer));
+  maker.Add(worker, {"run"}, testing::Running(400));
+  const json file = Parsed(WithTimes(maker.Make()));
+  ExpectValid(file);
+  std::vector<std::string> ends;
+  for (const json& thread : file["threads"]) {
+    const json& markers = thread["markers"];
+    for (std::size_t i = 0; i < markers["data"].size(); ++i) {
+      const json& data = markers["data"][i];
+      if (!data.contains("flow")) continue;
+      const bool instant = markers["phase"][i] == 0;
+      EXPECT_EQ(markers["endTime"][i].is_null(), instant);
+      ends.push_back(Text(file, data["flow"]).get<std::string>() + ": " +
+                     thread["name"].get<std::string>() + " " + data["type"].get<std::string>() +
+                     " " + std::to_string(Ns(markers[instant ? "startTime" : "endTime"][i])) + " " +
+                     data.value("thread", ""));
+    }
+  }
+  EXPECT_THAT(ends, ElementsAre("flow 1: waiter Wait 120000000 ",
+                                "flow 1: worker Wake 119999999 waiter (1)"));
+}
+
 TEST(Firefox, OperatorsAreMarkers) {
   const json file = Parsed(WithTimes(testing::OperatorProfile()));
   std::set<std::string> operators;
