@@ -312,6 +312,7 @@ class Builder {
                       (is_distinct ? "" : "." + std::to_string(pids_.size())));
     }
     std::vector<std::vector<Marker>> markers;
+    markers.reserve(timeline_.tracks.size());
     for (const TimelineTrack& track : timeline_.tracks) markers.push_back(MarkersOf(track));
     AddFlows(markers);
     std::string threads;
