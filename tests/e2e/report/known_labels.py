@@ -2,7 +2,8 @@
 
     known_labels.py FOLDER    with profd_labels.py in it
 
-Writes "ready" at its begin, and at the end one line of JSON: a list of [name, value, begin, end], in ns of CLOCK_MONOTONIC.
+Writes "ready" at its begin, and at the end one line of JSON: a list of [name, value, begin, end], in ns of CLOCK_MONOTONIC;
+of a turn also when its label was there at the latest.
 """
 import json
 import sys
@@ -46,9 +47,10 @@ def work(stop):
     while not stop.is_set():
         begin = now()
         with label(turn=turn):
+            labelled = now()
             load()
             compute(turn)
-        LOG.append(("turn", str(turn), begin, now()))
+        LOG.append(("turn", str(turn), begin, now(), labelled))
         spin(7)
         turn = (turn + 1) % 4
 
