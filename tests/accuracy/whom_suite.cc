@@ -64,7 +64,7 @@ void WhomTest::CollectWhomOf(const std::vector<std::string>& command, int freque
     if (IsStolen()) continue;
     const double unsure = MostUnsure(*run_);
     const double not_ready = run_->NotReadyShare();
-    if ((unsure <= kMostUnsure && not_ready <= kMostNotReady) || runs == kRuns) break;
+    if ((unsure <= kMostUnsure && not_ready <= kMostNotReady) || runs >= kRuns) break;
     std::cout << "run " << runs << ": the program is not sure of " << unsure << "; " << not_ready
               << " of the stacks before their tables\n";
   }
