@@ -81,6 +81,27 @@ v1::Profile PoolProfile() {
   return maker.Make();
 }
 
+v1::Profile EndedWaitsProfile() {
+  ProfileMaker maker;
+  const auto waiter = maker.AddThread(1, "waiter");
+  const auto worker = maker.AddThread(2, "worker");
+  const auto engine = maker.AddPathThread(2, "worker");
+  const auto other = maker.AddPathThread(3, "other");  // no thread of this profile
+  const auto by_worker = maker.AddPath({{.thread = engine}});
+  const auto by_other = maker.AddPath({{.thread = other}});
+  const auto held = maker.AddPath({{.thread = engine, .how = v1::HOW_OWNER}});
+  const auto timer = maker.AddPath({{.kind = v1::PATH_TIMER}});
+  const auto computes = maker.AddPath({{.thread = engine, .stack = {"compute"}}});
+  maker.Add(waiter, {"f"}, Blocked(v1::WAIT_LOCK, 100, 1, computes));
+  maker.Add(waiter, {"f"}, Blocked(v1::WAIT_LOCK, 20, 1, by_worker));  // of one wait
+  maker.Add(waiter, {"f"}, Running(30));
+  maker.Add(waiter, {"g"}, Blocked(v1::WAIT_LOCK, 50, 1, by_other));
+  maker.Add(waiter, {"h"}, Blocked(v1::WAIT_LOCK, 50, 1, timer));
+  maker.Add(waiter, {"i"}, Blocked(v1::WAIT_LOCK, 50, 1, held));
+  maker.Add(worker, {"run"}, Running(400));
+  return maker.Make();
+}
+
 v1::Profile WaitingProfile() {
   ProfileMaker maker;
   const auto main = maker.AddThread(4242, "demo");

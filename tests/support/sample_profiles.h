@@ -23,6 +23,9 @@ namespace profd::testing {
 // for the disk, 9.8 % for a timer, 4.2 % for a thread of another process, which is not followed
 // yet, and 3 % that is not known. engine-worker runs for 620 ms and waits for the disk for 210 ms.
 [[nodiscard]] v1::Profile WaitingProfile();
+// Threads "waiter" (1) and "worker" (2), which runs all the time and ends the first wait of the
+// other one after 120 ms; its other waits are ended by no thread of the profile.
+[[nodiscard]] v1::Profile EndedWaitsProfile();
 // 10 s of "demo", which may use 2 of 8 CPUs: a main thread that waits, and a pool of four threads,
 // of which the first does 4 s of work, the others 1 s each and 1 s of spinning; they wait 8 s for a
 // CPU and for a lock. At 400 of 1,000 sampling points all four of them want a CPU; two run at most.

@@ -183,19 +183,7 @@ TEST(Firefox, WaitsAreMarkersWithWhoEndedThem) {
 }
 
 TEST(Firefox, AFlowGoesFromWhoEndedTheWait) {
-  ProfileMaker maker;
-  const auto waiter = maker.AddThread(1, "waiter");
-  const auto worker = maker.AddThread(2, "worker");
-  const auto engine = maker.AddPathThread(2, "worker");
-  const auto by_worker = maker.AddPath({{.thread = engine}});
-  const auto timer = maker.AddPath({{.kind = v1::PATH_TIMER}});
-  const auto computes = maker.AddPath({{.thread = engine, .stack = {"compute"}}});
-  maker.Add(waiter, {"f"}, testing::Blocked(v1::WAIT_LOCK, 100, 1, computes));
-  maker.Add(waiter, {"f"}, testing::Blocked(v1::WAIT_LOCK, 20, 1, by_worker));  // of one wait
-  maker.Add(waiter, {"f"}, testing::Running(30));
-  maker.Add(waiter, {"h"}, testing::Blocked(v1::WAIT_LOCK, 50, 1, timer));
-  maker.Add(worker, {"run"}, testing::Running(400));
-  const json file = Parsed(WithTimes(maker.Make()));
+  const json file = Parsed(WithTimes(testing::EndedWaitsProfile()));
   ExpectValid(file);
   std::vector<std::string> ends;
   for (const json& thread : file["threads"]) {
