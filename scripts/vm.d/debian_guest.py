@@ -31,7 +31,8 @@ class DebianGuest:
         self.console = os.path.join(self.share, "console")
         self.commands = 0
         command = machine.qemu_command(
-            kernel, 1, memory, self.console, {"share": self.share}, words="disk=/dev/vda rw systemd.getty_auto=0", own_clock=True,
+            kernel, 1, memory, self.console, {"share": self.share}, words="disk=/dev/vda rw systemd.getty_auto=0",
+            own_clock=True,
             more=["-drive", f"file={image},format=raw,if=virtio,snapshot=on,cache=unsafe",
                   "-chardev", "stdio,id=agent,signal=off", "-serial", "chardev:agent"])
         # `timeout` also ends a guest whose maker was killed.

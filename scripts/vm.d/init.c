@@ -114,7 +114,7 @@ static void make_root(char** folders) {
   bring_back(folders);
 }
 
-/* machine.py boots the kernel with one. */
+/* With a clock of its own, a guest boots with one (machine.py). */
 static void bring_up_cpus(void) {
   glob_t found;
   if (glob(ROOT "/sys/devices/system/cpu/cpu[0-9]*/online", 0, NULL, &found)) return;
