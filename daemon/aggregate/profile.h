@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -43,6 +44,7 @@ struct ProfileProcess {
   process::PythonInterpreterRef interpreter = nullptr;  // null: profd knows of none
   std::optional<Concurrency> concurrency;               // of requested sessions with a wait log
   std::optional<source::CpuLimits> cpu_limits;          // at the end of a live session
+  std::map<std::string, std::string> labels = {};       // by name: "service.name"
 };
 
 // Copies what is known of a process. `info` may be null. Does not set `exited`.

@@ -28,6 +28,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/files.h"
+#include "daemon/base/http/http_client.h"
 #include "daemon/fleet/exporter.h"
 #include "daemon/fleet/targets/files_target.h"
 #include "daemon/fleet/targets/otlp_grpc_target.h"
@@ -174,7 +175,7 @@ void RunExport(const ExportPlan& plan, std::size_t index, const Clock& clock, Re
   GiveUpCapabilities();
   KeepToBudget(plan.exports.size());
   try {
-    OtlpHttpTarget::PrepareProcess();
+    HttpClient::PrepareProcess();
     const SystemClock clock;
     Report report(status, plan.exports.size());
     std::vector<std::jthread> threads;

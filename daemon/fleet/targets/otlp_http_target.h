@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <string>
 
+#include "daemon/base/http/http_client.h"
 #include "daemon/fleet/profile/settings.h"
 #include "daemon/fleet/targets/target.h"
 
@@ -14,20 +14,14 @@ namespace profd::fleet {
 // for each request.
 class OtlpHttpTarget : public Target {
  public:
-  // Once, while the process has one thread.
-  static void PrepareProcess();
-
   explicit OtlpHttpTarget(const ExportSettings& settings);
-  ~OtlpHttpTarget() override;
 
   [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
   [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
 
  private:
-  struct Connection;
-
   const ExportSettings settings_;
-  std::unique_ptr<Connection> connection_;
+  HttpClient client_;
 };
 
 // What a status of HTTP means for a request; `body` is that of the answer. 0 seconds: the receiver

@@ -19,6 +19,10 @@ PACKAGES = {
     "torchserve": ("torchserve==0.12.0", "torch-model-archiver==0.12.0", "torch==2.15.0", "numpy==2.4.6", "psutil==7.2.1",
                    "pyyaml==6.0.4"),
     "pyinstrument": ("pyinstrument==5.1.3",),
+    # The engine of ClickHouse inside a Python module; tests/support/receivers/clickhouse_front.py makes a server of it.
+    "clickhouse": ("chdb-core==26.9.0",),
+    # A server of S3.
+    "moto": ("moto[server]==5.2.5",),
 }
 # Prints which of its arguments are installed in just this version.
 CHECK = """

@@ -1,0 +1,112 @@
+-- The tables of a fleet in ClickHouse, 24.8 or newer. `profctl fleet init` creates them; agents only insert.
+-- A row of `sample` says how long the threads of one group had one stack in one state, within one window of one host.
+-- Sums of `ns` over all rows of a host, service, state and time are the kernel's clocks, exact to the nanosecond: what a
+-- limit cut off is in rows of the stack "(other)".
+
+-- The stacks of a service, each once. Line numbers and build ids are left out, so that versions of a program can be compared.
+CREATE TABLE IF NOT EXISTS stack (
+  service LowCardinality(String),
+  hash UInt64,  -- of the four arrays; the same on every host
+  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a stack again after a day
+  -- Leaf first; all four have the same length.
+  functions Array(LowCardinality(String)) CODEC(ZSTD(3)),
+  modules Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- last part of the path; '' of Python frames
+  files Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- source files; '' unknown
+  kinds Array(Enum8('native' = 0, 'kernel' = 1, 'python' = 2, 'jit' = 3, 'pseudo' = 4)) CODEC(ZSTD(3)),
+  distinct_functions Array(LowCardinality(String)) MATERIALIZED arrayDistinct(functions) CODEC(ZSTD(3))
+) ENGINE = ReplacingMergeTree(last_seen)
+ORDER BY (service, hash)
+TTL last_seen + INTERVAL 40 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+CREATE TABLE IF NOT EXISTS sample (
+  service LowCardinality(String),
+  time DateTime CODEC(Delta, ZSTD(1)),  -- begin of the window
+  hash UInt64 CODEC(ZSTD(1)),  -- of the stack
+  state Enum8('running' = 1, 'spinning' = 2, 'runnable' = 3, 'blocked' = 4, 'stolen' = 5) CODEC(ZSTD(1)),
+  wait LowCardinality(String) CODEC(ZSTD(1)),  -- of blocked: 'lock', 'net'; else ''
+  host LowCardinality(String) CODEC(ZSTD(1)),
+  version LowCardinality(String) CODEC(ZSTD(1)),
+  zone LowCardinality(String) CODEC(ZSTD(1)),
+  namespace LowCardinality(String) CODEC(ZSTD(1)),
+  pod LowCardinality(String) CODEC(ZSTD(1)),
+  container LowCardinality(String) CODEC(ZSTD(1)),
+  unit LowCardinality(String) CODEC(ZSTD(1)),
+  executable LowCardinality(String) CODEC(ZSTD(1)),
+  thread LowCardinality(String) CODEC(ZSTD(1)),  -- name without numbers: 'worker-#'
+  labels Map(LowCardinality(String), String) CODEC(ZSTD(1)),  -- all others that the export keeps
+  ns UInt64 CODEC(T64, ZSTD(1)),
+  count UInt32 CODEC(T64, ZSTD(1))  -- sampling points; 0: time that no sample saw
+) ENGINE = MergeTree
+PARTITION BY toDate(time)
+ORDER BY (service, toStartOfHour(time), hash, state, host, time)
+TTL time + INTERVAL 14 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+-- Sums of the clocks without stacks.
+CREATE TABLE IF NOT EXISTS clock (
+  service LowCardinality(String),
+  time DateTime CODEC(Delta, ZSTD(1)),
+  host LowCardinality(String) CODEC(ZSTD(1)),
+  version LowCardinality(String) CODEC(ZSTD(1)),
+  zone LowCardinality(String) CODEC(ZSTD(1)),
+  namespace LowCardinality(String) CODEC(ZSTD(1)),
+  pod LowCardinality(String) CODEC(ZSTD(1)),
+  state Enum8('running' = 1, 'spinning' = 2, 'runnable' = 3, 'blocked' = 4, 'stolen' = 5) CODEC(ZSTD(1)),
+  wait LowCardinality(String) CODEC(ZSTD(1)),
+  ns UInt64 CODEC(T64, ZSTD(1))
+) ENGINE = MergeTree
+PARTITION BY toDate(time)
+ORDER BY (service, toStartOfHour(time), state, host, time)
+TTL time + INTERVAL 90 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+-- What a host has delivered. The row of a window comes after all its other rows: without it the window is not complete.
+CREATE TABLE IF NOT EXISTS host_window (
+  host LowCardinality(String),
+  time DateTime CODEC(Delta, ZSTD(1)),  -- begin
+  seconds Float64 CODEC(ZSTD(1)),  -- its length
+  zone LowCardinality(String) CODEC(ZSTD(1)),
+  profd_version LowCardinality(String) CODEC(ZSTD(1)),
+  rows UInt32 CODEC(T64, ZSTD(1)),  -- in `sample`
+  other_ns UInt64 CODEC(T64, ZSTD(1)),  -- in rows of the stack "(other)"
+  gaps Map(LowCardinality(String), UInt64) CODEC(ZSTD(1)),  -- ns that never come, before this window, by cause
+  lost Map(LowCardinality(String), UInt64) CODEC(ZSTD(1))  -- records that the kernel or profd lost, by kind
+) ENGINE = ReplacingMergeTree
+PARTITION BY toDate(time)
+ORDER BY (host, time)
+TTL time + INTERVAL 90 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+-- The roll-up for questions about the whole fleet: no host and no minute, so its size does not grow with hosts.
+CREATE TABLE IF NOT EXISTS stack_hour (
+  service LowCardinality(String),
+  hour DateTime CODEC(Delta, ZSTD(1)),
+  version LowCardinality(String) CODEC(ZSTD(1)),
+  hash UInt64 CODEC(ZSTD(1)),
+  state Enum8('running' = 1, 'spinning' = 2, 'runnable' = 3, 'blocked' = 4, 'stolen' = 5) CODEC(ZSTD(1)),
+  wait LowCardinality(String) CODEC(ZSTD(1)),
+  ns UInt64 CODEC(T64, ZSTD(1)),
+  count UInt64 CODEC(T64, ZSTD(1))
+) ENGINE = SummingMergeTree((ns, count))
+PARTITION BY toYYYYMM(hour)
+ORDER BY (service, hour, hash, state, wait, version)
+TTL hour + INTERVAL 90 DAY;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS stack_hour_from_sample TO stack_hour AS
+SELECT service, toStartOfHour(time) AS hour, version, hash, state, wait, sum(ns) AS ns, sum(count) AS count
+FROM sample
+GROUP BY service, hour, version, hash, state, wait;
+
+-- Functions by service, version and hour: time at the leaf and time anywhere on the stack.
+CREATE VIEW IF NOT EXISTS function_hour AS
+SELECT service, version, hour, state, wait, function, sum(if(function = leaf, ns, 0)) AS self_ns, sum(ns) AS total_ns
+FROM (
+  SELECT h.service AS service, h.version AS version, h.hour AS hour, h.state AS state, h.wait AS wait, h.ns AS ns,
+         s.functions[1] AS leaf, arrayJoin(s.distinct_functions) AS function
+  FROM (SELECT service, version, hour, state, wait, hash, sum(ns) AS ns FROM stack_hour
+        GROUP BY service, version, hour, state, wait, hash) AS h
+  INNER JOIN (SELECT service, hash, any(functions) AS functions, any(distinct_functions) AS distinct_functions FROM stack
+              GROUP BY service, hash) AS s USING (service, hash)
+)
+GROUP BY service, version, hour, state, wait, function;

@@ -1,0 +1,178 @@
+#include "daemon/base/http/http_client.h"
+
+#include <curl/curl.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace profd {
+namespace {
+
+constexpr std::size_t kMostHeaders = 100;
+constexpr std::size_t kMostHeaderBytes = 4096;
+constexpr int kGzipWindow = 15 + 16;  // the largest one, and a header of gzip
+constexpr int kGzipMemory = 8;
+
+struct FreeHandle {
+  void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
+};
+struct FreeList {
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+
+struct Receiving {
+  HttpAnswer answer;
+  std::size_t most_bytes = 0;
+  bool too_long = false;
+};
+
+// The three below are called by libcurl.
+std::size_t TakeBody(const char* bytes, std::size_t size, std::size_t count, void* to) {
+  auto& receiving = *static_cast<Receiving*>(to);
+  receiving.too_long = receiving.answer.body.size() + size * count > receiving.most_bytes;
+  if (receiving.too_long) return 0;  // ends the transfer
+  receiving.answer.body.append(bytes, size * count);
+  return size * count;
+}
+
+std::size_t TakeHeader(const char* bytes, std::size_t size, std::size_t count, void* to) {
+  auto& headers = static_cast<Receiving*>(to)->answer.headers;
+  const std::string_view line(bytes, size * count);
+  const std::size_t colon = line.find(':');
+  if (colon == std::string_view::npos || line.size() > kMostHeaderBytes) return line.size();
+  std::string name(line.substr(0, colon));
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  std::string_view value = line.substr(colon + 1);
+  constexpr std::string_view kBlank = " \t\r\n";
+  const std::size_t begin = std::min(value.find_first_not_of(kBlank), value.size());
+  value = value.substr(begin);
+  value = value.substr(0, value.find_last_not_of(kBlank) + 1);
+  if (headers.size() < kMostHeaders || headers.contains(name)) headers[name] = value;
+  return line.size();
+}
+
+int AskWhetherCancelled(void* from, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return (*static_cast<const std::function<bool()>*>(from))() ? 1 : 0;
+}
+
+long Milliseconds(std::chrono::nanoseconds time) {
+  return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
+}
+
+}  // namespace
+
+struct HttpClient::Connection {
+  std::unique_ptr<CURL, FreeHandle> handle{curl_easy_init()};
+};
+
+void HttpClient::PrepareProcess() { curl_global_init(CURL_GLOBAL_DEFAULT); }
+
+HttpClient::HttpClient() : connection_(std::make_unique<Connection>()) {}
+HttpClient::~HttpClient() = default;
+HttpClient::HttpClient(HttpClient&&) noexcept = default;
+HttpClient& HttpClient::operator=(HttpClient&&) noexcept = default;
+
+Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
+  CURL* const handle = connection_->handle.get();
+  if (handle == nullptr)
+    return Error{ErrorCode::kUnavailable, "no HTTP connection can be made", ""};
+  std::unique_ptr<curl_slist, FreeList> list;
+  const auto add = [&list](const char* line) {
+    list.reset(curl_slist_append(list.release(), line));
+  };
+  add("user-agent: profd/" PROFD_VERSION);
+  add("expect:");
+  for (const std::string& header : request.headers) add(header.c_str());
+  Receiving receiving{.answer = {}, .most_bytes = request.most_answer_bytes};
+  curl_easy_reset(handle);  // the connection stays
+  curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
+  curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
+  curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
+  if (request.method != HttpMethod::kGet) {
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDS, request.body.data());
+    curl_easy_setopt(handle, CURLOPT_POSTFIELDSIZE_LARGE,
+                     static_cast<curl_off_t>(request.body.size()));
+  }
+  if (request.method == HttpMethod::kPut) curl_easy_setopt(handle, CURLOPT_CUSTOMREQUEST, "PUT");
+  curl_easy_setopt(handle, CURLOPT_HTTPHEADER, list.get());
+  curl_easy_setopt(handle, CURLOPT_HEADERFUNCTION, &TakeHeader);
+  curl_easy_setopt(handle, CURLOPT_HEADERDATA, &receiving);
+  curl_easy_setopt(handle, CURLOPT_WRITEFUNCTION, &TakeBody);
+  curl_easy_setopt(handle, CURLOPT_WRITEDATA, &receiving);
+  curl_easy_setopt(handle, CURLOPT_TIMEOUT_MS, Milliseconds(request.timeout));
+  if (request.is_cancelled) {
+    curl_easy_setopt(handle, CURLOPT_NOPROGRESS, 0L);
+    curl_easy_setopt(handle, CURLOPT_XFERINFOFUNCTION, &AskWhetherCancelled);
+    curl_easy_setopt(handle, CURLOPT_XFERINFODATA, &request.is_cancelled);
+  }
+  if (!request.user.empty()) {
+    curl_easy_setopt(handle, CURLOPT_USERNAME, request.user.c_str());
+    curl_easy_setopt(handle, CURLOPT_PASSWORD, request.password.c_str());
+  }
+  const std::string signature = "aws:amz:" + request.aws_region + ":s3";
+  if (!request.aws_region.empty()) curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
+  if (!request.tls_ca.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls_ca.c_str());
+  if (const CURLcode code = curl_easy_perform(handle); code != CURLE_OK) {
+    if (receiving.too_long)
+      return Error{
+          ErrorCode::kExhausted,
+          "the answer is longer than " + std::to_string(request.most_answer_bytes >> 20) + " MiB",
+          ""};
+    return Error{ErrorCode::kUnavailable, std::string("http: ") + curl_easy_strerror(code), ""};
+  }
+  curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &receiving.answer.status);
+  curl_off_t retry_after = 0;
+  curl_easy_getinfo(handle, CURLINFO_RETRY_AFTER, &retry_after);
+  receiving.answer.retry_after_seconds =
+      static_cast<std::uint64_t>(std::max<curl_off_t>(0, retry_after));
+  return std::move(receiving.answer);
+}
+
+std::string Gzipped(std::string_view bytes) {
+  z_stream stream{};
+  if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, kGzipMemory,
+                     Z_DEFAULT_STRATEGY) != Z_OK)
+    return {};
+  std::string zipped;
+  do {
+    // zlib counts in 32 bits.
+    const std::size_t part = std::min<std::size_t>(bytes.size(), std::numeric_limits<uInt>::max());
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+    stream.avail_in = static_cast<uInt>(part);
+    bytes.remove_prefix(part);
+    const int flush = bytes.empty() ? Z_FINISH : Z_NO_FLUSH;
+    do {
+      constexpr std::size_t kStep = 64u << 10;
+      const std::size_t length = zipped.size();
+      zipped.resize(length + kStep);
+      stream.next_out = reinterpret_cast<Bytef*>(zipped.data() + length);
+      stream.avail_out = kStep;
+      ::deflate(&stream, flush);
+      zipped.resize(zipped.size() - stream.avail_out);
+    } while (stream.avail_out == 0);
+  } while (!bytes.empty());
+  ::deflateEnd(&stream);
+  return zipped;
+}
+
+std::string UrlEncoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  std::string encoded;
+  for (const char c : text) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      encoded += c;
+      continue;
+    }
+    const auto byte = static_cast<unsigned char>(c);
+    encoded += {'%', kDigits[byte >> 4], kDigits[byte & 15]};
+  }
+  return encoded;
+}
+
+}  // namespace profd

@@ -1,0 +1,68 @@
+// HttpClient: requests to a server of HTTP, over one connection.
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "daemon/base/result.h"
+
+namespace profd {
+
+enum class HttpMethod : std::uint8_t { kGet, kPost, kPut };
+
+struct HttpRequest {
+  HttpMethod method = HttpMethod::kPost;
+  std::string url;                   // http:// or https://
+  std::vector<std::string> headers;  // "name: value"
+  std::string_view body = {};        // of kPost and kPut
+  std::string user = {};             // "": no authentication
+  std::string password = {};
+  std::string aws_region =
+      {};  // signs by AWS' version 4 with `user` and `password`; "": basic authentication
+  std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of the whole exchange
+  std::string tls_ca = {};                   // file in PEM; "": the authorities of the system
+  std::size_t most_answer_bytes = 1u << 20;  // more is an error
+  std::function<bool()> is_cancelled = {};   // called about each second; null: never
+};
+
+struct HttpAnswer {
+  long status = 0;
+  std::string body;
+  std::map<std::string, std::string> headers;  // lower-case names; the last one of a name; bounded
+  std::uint64_t retry_after_seconds = 0;       // 0: the server does not say
+};
+
+// One connection, kept between requests to one server. Follows no redirection. One thread at a
+// time.
+class HttpClient {
+ public:
+  // Once, while the process has one thread.
+  static void PrepareProcess();
+
+  HttpClient();
+  ~HttpClient();
+  HttpClient(HttpClient&&) noexcept;
+  HttpClient& operator=(HttpClient&&) noexcept;
+
+  // Any status is an answer. kUnavailable: no answer, and why. kExhausted: the answer is too long.
+  [[nodiscard]] Result<HttpAnswer> Do(const HttpRequest& request);
+
+ private:
+  struct Connection;
+  std::unique_ptr<Connection> connection_;
+};
+
+// A body with "content-encoding: gzip".
+[[nodiscard]] std::string Gzipped(std::string_view bytes);
+
+// A part of a URL: what is not a letter, a digit or one of -._~ as %XX.
+[[nodiscard]] std::string UrlEncoded(std::string_view text);
+
+}  // namespace profd
