@@ -90,6 +90,7 @@ profd::Result<std::unique_ptr<profd::fleet::ExportProcess>> StartExports(
   return profd::fleet::ExportProcess::Start(
       {.exports = options.exports,
        .rules = rules,
+       .host = profd::config::HostName(options),
        .history = directory + "/history.db",
        .grace_ns = static_cast<std::uint64_t>(grace.count())});
 }

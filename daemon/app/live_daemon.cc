@@ -141,6 +141,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
                                 {.force_hook = config::ForcedHook(options)});
   if (!source) return source.error();
   auto info = recording::DescribeThisMachine(clock);
+  info.host = config::HostName(options);
   info.hook = (*source)->Status().levels.hook;
   logger.info("kernel {}, hook {}", info.kernel_release, info.hook);
   std::unique_ptr<recording::RecordingWriter> writer;

@@ -1,5 +1,7 @@
 #include "daemon/config/options.h"
 
+#include <sys/utsname.h>
+
 #include <algorithm>
 
 #include "daemon/source/probe/hook_levels.h"
@@ -12,6 +14,12 @@ std::string HistoryDirectory(const Options& options, const char* state_directory
   if (options.history_directory != "auto") return options.history_directory;
   const std::string directories = state_directory == nullptr ? "" : state_directory;
   return directories.substr(0, directories.find(':'));  // the first one that the unit names
+}
+
+std::string HostName(const Options& options) {
+  if (options.host_name != "auto") return options.host_name;
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
 }
 
 std::optional<profd_hook> ForcedHook(const Options& options) {

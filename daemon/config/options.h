@@ -27,10 +27,11 @@ struct Options {
   std::string tls_certificate;
   std::string tls_key;
   std::string tls_client_ca;
-  std::string rules_file;      // "": only the rules that profd ships with
-  std::string metrics_listen;  // loopback address; "": no metrics
-  std::string log_level;       // debug, info, warn, error, off
-  std::string hook;            // "auto": the best hook that works
+  std::string rules_file;          // "": only the rules that profd ships with
+  std::string metrics_listen;      // loopback address; "": no metrics
+  std::string host_name = "auto";  // see HostName
+  std::string log_level;           // debug, info, warn, error, off
+  std::string hook;                // "auto": the best hook that works
   bool debug_info = true;
   Bytes memory_cap{256ull << 20};
   double clock_limit_percent = 5;
@@ -56,6 +57,9 @@ struct Options {
 // Where to keep the history; "": nowhere. `state_directory` is the variable STATE_DIRECTORY that
 // systemd sets for a service; null: not set.
 [[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
+
+// The name of this host in profiles.
+[[nodiscard]] std::string HostName(const Options& options);
 
 // The hook that the setting `hook` names; none: the best one that works.
 [[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);

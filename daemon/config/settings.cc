@@ -205,6 +205,12 @@ const std::vector<Setting>& Settings() {
        .help = "lowest level of messages on standard error; with --private the default is warn",
        .choices = {"debug", "info", "warn", "error", "off"},
        .live = true},
+      {.key = "host_name",
+       .field = &Options::host_name,
+       .fallback = "auto",
+       .value = "NAME",
+       .help = "name of this host in profiles, in the history and at receivers of exports; auto is "
+               "the kernel's, which in a pod is the pod's"},
       {.key = "hook",
        .field = &Options::hook,
        .fallback = "auto",
@@ -362,6 +368,13 @@ Result<void> CheckTogether(const Options& options) {
                  "history.wakers is on and history.mode is snapshot, which does not see who ends a "
                  "wait",
                  "set history.mode to hooks, or leave history.wakers out"};
+  constexpr std::size_t kMaxHostName = 253;  // of DNS
+  const auto is_plain = [](char c) { return c > ' ' && c <= '~'; };
+  if (options.host_name.empty() || options.host_name.size() > kMaxHostName ||
+      !std::ranges::all_of(options.host_name, is_plain))
+    return Error{ErrorCode::kInvalidArgument,
+                 "host_name is '" + options.host_name + "'; it must be a name without spaces",
+                 "set host_name to auto, or to a name of at most 253 characters"};
   if (!options.exports.empty() && options.history_directory == "off")
     return Error{ErrorCode::kInvalidArgument,
                  "there are exports, and history.directory is off: exports send the history",

@@ -6,7 +6,6 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -109,15 +108,10 @@ void KeepToBudget(std::size_t exports) {
   (void)::setrlimit(RLIMIT_AS, &limit);
 }
 
-std::string HostName() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : "";
-}
-
-std::unique_ptr<Target> MakeTarget(const ExportSettings& settings) {
+std::unique_ptr<Target> MakeTarget(const ExportSettings& settings, const std::string& host) {
   switch (settings.kind) {
     case TargetKind::kFiles:
-      return std::make_unique<FilesTarget>(settings, HostName());
+      return std::make_unique<FilesTarget>(settings, host);
     case TargetKind::kOtlpGrpc:
       return std::make_unique<OtlpGrpcTarget>(settings);
     case TargetKind::kOtlpHttp:
@@ -156,7 +150,7 @@ void RunExport(const ExportPlan& plan, std::size_t index, const Clock& clock, Re
                      .grace_ns = plan.grace_ns,
                      .relabelling = *std::move(relabelling),
                      .rules = plan.rules,
-                     .target = MakeTarget(settings),
+                     .target = MakeTarget(settings, plan.host),
                      .random = [&random] { return random(); }},
                     clock);
   for (;;) {

@@ -20,6 +20,7 @@ namespace profd::fleet {
 struct ExportPlan {
   std::vector<ExportSettings> exports;
   rules::RuleSetRef rules;     // null: nothing is spinning
+  std::string host;            // in names of files
   std::string history;         // the file; its folder has the folder of exports, too
   std::uint64_t grace_ns = 0;  // see store::TailOptions
 };

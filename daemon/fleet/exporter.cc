@@ -25,10 +25,26 @@ constexpr aggregate::MergeLimits kLimits{.processes = 20'000,
                                          .samples = 100'000,
                                          .paths = 1'000};
 
+// Hosts write their windows at the same instants. Their requests are spread over the interval.
+constexpr std::uint64_t kMostSpreadNs = 60 * kSecondNs;
+// A backlog is sent so much faster than it grew: a receiver that was away gets so many times its
+// usual load, and no more.
+constexpr std::uint64_t kBacklogSpeed = 4;
+
 // Between two reads of the history: a part is not late by more than a fraction of its length.
 std::uint64_t ReadPauseNs(const ExportSettings& settings) {
   const auto interval_ns = static_cast<std::uint64_t>(settings.interval.count());
   return std::clamp(interval_ns / 4, kSecondNs, kPauseNs);
+}
+
+std::uint64_t SpreadNs(const ExportSettings& settings) {
+  return std::min(static_cast<std::uint64_t>(settings.interval.count()), kMostSpreadNs);
+}
+
+// After an entry that covers so much time: from half to one and a half of its share.
+std::uint64_t PauseNs(std::uint64_t covers_ns, std::uint64_t random) {
+  const std::uint64_t mean = covers_ns / kBacklogSpeed;
+  return mean == 0 ? 0 : mean / 2 + random % mean;
 }
 
 }  // namespace
@@ -53,9 +69,12 @@ std::uint64_t Exporter::Step() {
     }
   }
   if (now >= next_read_ns_) {
+    const bool was_empty = spool_->empty();
     const auto read = ReadOne();
     read_error_ = read ? "" : read.error().message;
     next_read_ns_ = read && *read ? now : now + ReadPauseNs(parts_.settings);
+    if (was_empty && !spool_->empty())
+      next_send_ns_ = std::max(next_send_ns_, now + parts_.random() % SpreadNs(parts_.settings));
   }
   if (!spool_->empty() && now >= next_send_ns_) SendOne();
   Describe();
@@ -204,6 +223,7 @@ void Exporter::SendOne() {
   backoff_.Reset();
   spool_->RemoveFirst();
   next_send_ns_ = clock_.MonotonicNs();
+  if (!spool_->empty()) next_send_ns_ += PauseNs(entry->covers_ns, parts_.random());
   if (const auto saved = SaveState(); !saved) send_error_ = saved.error().message;
 }
 

@@ -32,8 +32,9 @@ void StorePlace(__u32& where, std::uint32_t place) {
 void StoreRules(profd_unwind_file& file, std::uint32_t place, std::uint32_t count) {
   using RulesWord [[gnu::may_alias]] = std::uint64_t;
   static_assert(offsetof(profd_unwind_file, rules) % sizeof(RulesWord) == 0);
-  __atomic_store_n(reinterpret_cast<RulesWord*>(&file.rules), std::uint64_t{count} << 32 | place,
-                   __ATOMIC_RELEASE);
+  // The array begins at a page, and clang does not know that.
+  auto* word = static_cast<RulesWord*>(__builtin_assume_aligned(&file.rules, sizeof(RulesWord)));
+  __atomic_store_n(word, std::uint64_t{count} << 32 | place, __ATOMIC_RELEASE);
 }
 
 std::uint64_t ChunkBytes(std::uint64_t rows) {

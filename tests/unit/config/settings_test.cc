@@ -1,9 +1,13 @@
 #include "daemon/config/settings.h"
 
+#include <unistd.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <set>
+#include <string>
 
 namespace profd::config {
 namespace {
@@ -84,6 +88,20 @@ TEST(SettingsTest, WakersOfTheHistoryNeedHookMode) {
   EXPECT_THAT(refused.error().hint, HasSubstr("set history.mode to hooks"));
   options.history_mode = "hooks";
   EXPECT_TRUE(config::CheckTogether(options));
+}
+
+TEST(SettingsTest, AHostHasTheNameOfTheKernelOrTheOneThatIsSet) {
+  config::Options options;
+  std::array<char, 256> kernel{};
+  ASSERT_EQ(::gethostname(kernel.data(), kernel.size() - 1), 0);
+  EXPECT_EQ(config::HostName(options), kernel.data());
+  options.host_name = "node-7";
+  EXPECT_EQ(config::HostName(options), "node-7");
+  EXPECT_TRUE(config::CheckTogether(options));
+  for (const std::string& name : {std::string(), std::string("a b"), std::string(254, 'a')}) {
+    options.host_name = name;
+    EXPECT_FALSE(config::CheckTogether(options)) << name;
+  }
 }
 
 TEST(SettingsTest, ChangesAreNamedWithBothValues) {

@@ -88,7 +88,7 @@ class Budget(unittest.TestCase):
 @unittest.skipIf(yaml is None, "python3-yaml is not installed")
 class DaemonSet(unittest.TestCase):
     def setUp(self):
-        documents = list(yaml.safe_load_all(read("container/daemonset.yaml")))
+        documents = list(yaml.safe_load_all(read("kubernetes/base/daemonset.yaml")))
         self.pod = next(one for one in documents if one["kind"] == "DaemonSet")["spec"]["template"]["spec"]
         self.container = self.pod["containers"][0]
 
@@ -109,6 +109,10 @@ class DaemonSet(unittest.TestCase):
         volume = mounts[environment["STATE_DIRECTORY"]]
         self.assertIn("hostPath", next(one for one in self.pod["volumes"] if one["name"] == volume))
 
+    def test_the_host_has_the_name_of_the_node(self):
+        source = next(one for one in self.container["env"] if one["name"] == "PROFD_HOST_NAME")["valueFrom"]
+        self.assertEqual(source, {"fieldRef": {"fieldPath": "spec.nodeName"}})
+
     def test_memory_is_that_of_the_unit(self):
         self.assertEqual(self.container["resources"]["limits"]["memory"] + "B",
                          values("systemd/profd.service", "MemoryMax")[0].replace("M", "MiB"))
@@ -117,12 +121,34 @@ class DaemonSet(unittest.TestCase):
     def test_kubectl_takes_it(self):
         run = subprocess.run(
             ["kubectl", "create", "--dry-run=client", "--validate=false", "-o", "name", "-f",
-             path_of("container/daemonset.yaml")],
+             path_of("kubernetes/base/daemonset.yaml")],
             capture_output=True, text=True, check=False, env=dict(os.environ, KUBECONFIG="/dev/null"))
         if "refused" in run.stderr or "Unable to connect" in run.stderr or "localhost:8080" in run.stderr:
             self.skipTest("this kubectl asks a server, and there is none: " + run.stderr.strip()[:200])
         self.assertEqual(run.returncode, 0, run.stderr)
         self.assertIn("daemonset.apps/profd", run.stdout)
+
+    @unittest.skipIf(shutil.which("kubectl") is None, "kubectl is not installed")
+    def test_kustomize_adds_a_configuration_and_a_secret(self):
+        run = subprocess.run(["kubectl", "kustomize", path_of("kubernetes/fleet")], capture_output=True, text=True,
+                             check=False, env=dict(os.environ, KUBECONFIG="/dev/null"))
+        self.assertEqual(run.returncode, 0, run.stderr)
+        documents = {one["kind"]: one for one in yaml.safe_load_all(run.stdout)}
+        self.assertEqual(set(documents), {"Namespace", "ConfigMap", "DaemonSet"})
+        pod = documents["DaemonSet"]["spec"]["template"]["spec"]
+        container = pod["containers"][0]
+        self.assertEqual(set(container["securityContext"]["capabilities"]["add"]), CAPABILITIES)
+        volumes = {volume["name"]: volume for volume in pod["volumes"]}
+        self.assertEqual({mount["name"] for mount in container["volumeMounts"]}, set(volumes))
+        self.assertEqual(volumes["configuration"]["configMap"]["name"], documents["ConfigMap"]["metadata"]["name"])
+        self.assertEqual(documents["ConfigMap"]["data"]["profd.toml"], read("kubernetes/fleet/profd.toml"))
+
+    def test_the_fleet_exports_to_a_target_with_its_headers(self):
+        export, = tomllib.loads(read("kubernetes/fleet/profd.toml"))["export"]
+        patch = yaml.safe_load(read("kubernetes/fleet/configuration.yaml"))["spec"]["template"]["spec"]
+        secrets = next(one for one in patch["containers"][0]["volumeMounts"] if one["name"] == "secrets")
+        for path in export["headers_from"]:
+            self.assertTrue(path.startswith(secrets["mountPath"] + "/"))
 
 
 if __name__ == "__main__":
