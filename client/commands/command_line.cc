@@ -10,6 +10,7 @@
 #include "client/commands/diff.h"
 #include "client/commands/dump.h"
 #include "client/commands/export.h"
+#include "client/commands/fleet/fleet.h"
 #include "client/commands/health/doctor.h"
 #include "client/commands/health/status.h"
 #include "client/commands/list.h"
@@ -51,6 +52,7 @@ std::vector<std::unique_ptr<Verb>> MakeVerbs() {
   verbs.push_back(std::make_unique<SymbolsVerb>());
   verbs.push_back(std::make_unique<ExportVerb>());
   verbs.push_back(std::make_unique<DiffVerb>());
+  verbs.push_back(std::make_unique<FleetVerb>());
   verbs.push_back(std::make_unique<DoctorVerb>());
   verbs.push_back(std::make_unique<StatusVerb>());
   verbs.push_back(MakeFormatsVerb());

@@ -21,6 +21,8 @@ constexpr std::size_t kMaxNameBytes = 32;
 constexpr std::uint64_t kLeastSpoolBytes = 1u << 20;
 constexpr std::uint64_t kLeastRequestBytes = 64u << 10;
 constexpr std::uint64_t kMostRequestBytes = 64u << 20;
+constexpr std::uint64_t kLeastRows = 10;
+constexpr std::uint64_t kMostRows = 100'000;
 constexpr std::uint64_t kHttpRequestBytes = 20u << 20;
 
 bool IsName(std::string_view text) {
@@ -75,6 +77,14 @@ bool TakeTarget(std::string_view to, ExportSettings& settings) {
   }
   if (to.starts_with("otlp+http"))
     return TakeUrl(to.substr(std::string_view("otlp+").size()), settings);
+  if (to.starts_with("clickhouse")) {
+    auto address = ParseClickHouseAddress(to);
+    if (!address) return false;
+    settings.kind = fleet::TargetKind::kClickHouse;
+    settings.tls = address->tls;
+    settings.clickhouse = *std::move(address);
+    return true;
+  }
   settings.kind = fleet::TargetKind::kOtlpGrpc;
   settings.tls = take("otlp+grpcs://");
   if (!settings.tls && !take("otlp+grpc://")) return false;
@@ -167,6 +177,17 @@ class Table {
                      (most == UINT64_MAX ? "" : ", at most " + std::to_string(most >> 20) + "MiB"));
   }
 
+  void TakeCount(const char* key, std::uint64_t least, std::uint64_t most, std::uint64_t& to) {
+    const toml::node* node = Find(key);
+    if (node == nullptr) return;
+    const auto* number = node->as_integer();
+    if (number != nullptr && number->get() >= static_cast<std::int64_t>(least) &&
+        number->get() <= static_cast<std::int64_t>(most))
+      to = static_cast<std::uint64_t>(number->get());
+    else
+      Wrong(key, "must be a number from " + std::to_string(least) + " to " + std::to_string(most));
+  }
+
  private:
   const toml::table& table_;
   TomlProblems& problems_;
@@ -240,7 +261,8 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   if (!TakeTarget(settings.to, settings))
     from.Wrong("to", "is '" + settings.to +
                          "'; it must be files:/DIR, otlp+grpc://HOST:PORT, otlp+grpcs://HOST:PORT, "
-                         "otlp+http://HOST:PORT or otlp+https://HOST:PORT");
+                         "otlp+http://HOST:PORT, otlp+https://HOST:PORT, "
+                         "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://...");
   from.TakeChoice<fleet::What>(
       "what", {{"wall", fleet::What::kWall}, {"on_cpu", fleet::What::kOnCpu}}, settings.what);
   from.TakeChoice<fleet::Compression>(
@@ -253,10 +275,13 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   from.TakeTexts("headers_from", settings.headers_from);
   from.TakeText("tls_ca", settings.tls_ca);
   if (!settings.tls_ca.empty() && !settings.tls)
-    from.Wrong("tls_ca", "needs a target with TLS: otlp+grpcs:// or otlp+https://");
+    from.Wrong("tls_ca", "needs a target with TLS: otlp+grpcs://, otlp+https:// or clickhouses://");
   if (settings.kind == fleet::TargetKind::kFiles)
     for (const char* key : {"headers_from", "timeout", "request"})
       if (from.Find(key) != nullptr) from.Wrong(key, "is not for files");
+  from.TakeCount("rows", kLeastRows, kMostRows, settings.rows);
+  if (settings.kind != fleet::TargetKind::kClickHouse && from.Find("rows") != nullptr)
+    from.Wrong("rows", "is for clickhouse:// alone");
   if (const toml::node* rules = from.Find("relabel")) ReadRules(*rules, problems, settings.relabel);
   return settings;
 }
@@ -280,6 +305,7 @@ std::string ExportToml(const ExportSettings& settings) {
     add("request", Quoted(std::to_string(settings.request_bytes)));
     add("headers_from", Quoted(settings.headers_from));
   }
+  if (settings.kind == fleet::TargetKind::kClickHouse) add("rows", std::to_string(settings.rows));
   if (!settings.tls_ca.empty()) add("tls_ca", Quoted(settings.tls_ca));
   for (const RelabelRule& rule : settings.relabel) {
     text += "[[export.relabel]]\n";
@@ -299,7 +325,8 @@ const std::vector<ExportKey>& ExportKeys() {
       {"to", "\"otlp+grpc://127.0.0.1:4317\"",
        "where to: otlp+grpc://HOST:PORT or otlp+http://HOST:PORT[/PATH] for OTLP profiles, with "
        "grpcs "
-       "or https by TLS; files:/DIR for pprof files"},
+       "or https by TLS; clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] for the tables of "
+       "a fleet, with clickhouses by TLS; files:/DIR for pprof files"},
       {"what", "\"wall\"",
        "wall: all time of threads, by state and reason; on_cpu: running and spinning alone"},
       {"interval", "\"1min\"",
@@ -311,6 +338,9 @@ const std::vector<ExportKey>& ExportKeys() {
       {"request", "\"4MiB\"",
        "largest request, without compression, from 64KiB to 64MiB (http: 20MiB by default); larger "
        "profiles are split; not for files"},
+      {"rows", "2000",
+       "of clickhouse alone: rows of one profile, from 10 to 100000; the least of them become one "
+       "row (other) for each service, state and reason"},
       {"headers_from", "[\"/etc/profd/token\"]",
        "files with lines 'name: value', read again for each request; not for files"},
       {"tls_ca", "\"/etc/profd/ca.pem\"",

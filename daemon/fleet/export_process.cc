@@ -29,6 +29,7 @@
 #include "daemon/base/files.h"
 #include "daemon/base/http/http_client.h"
 #include "daemon/fleet/exporter.h"
+#include "daemon/fleet/targets/clickhouse_target.h"
 #include "daemon/fleet/targets/files_target.h"
 #include "daemon/fleet/targets/otlp_grpc_target.h"
 #include "daemon/fleet/targets/otlp_http_target.h"
@@ -114,6 +115,8 @@ std::unique_ptr<Target> MakeTarget(const ExportSettings& settings, const std::st
       return std::make_unique<FilesTarget>(settings, host);
     case TargetKind::kOtlpGrpc:
       return std::make_unique<OtlpGrpcTarget>(settings);
+    case TargetKind::kClickHouse:
+      return std::make_unique<ClickHouseTarget>(settings, HostName());
     case TargetKind::kOtlpHttp:
       break;
   }

@@ -171,10 +171,12 @@ Result<void> Exporter::SpoolPart(store::TailPart part) {
   if (!added) {
     // The windows stay in the history, and are read again. What had to leave has left.
     spool_->Forget(first);
+    parts_.target->Lost();
     TakeBack(dropped.gaps);
     AddGap("spool_full", dropped.ns);
     return added.error();
   }
+  if (dropped.entries != 0) parts_.target->Lost();
   for (const auto& [cause, ns] : found) status_.gaps[cause] += ns;
   // Without a profile, the next one reports them.
   unreported_ = count == 0 ? std::move(gaps) : Gaps();
@@ -199,6 +201,7 @@ void Exporter::SendOne() {
   if (!entry) {
     AddGap("spool_damaged", spool_->first_covers_ns());
     spool_->RemoveFirst();
+    parts_.target->Lost();
     send_error_ = entry.error().message;
     return;
   }
@@ -213,6 +216,7 @@ void Exporter::SendOne() {
     case Verdict::Kind::kRefused:
       AddGap(verdict.cause, entry->covers_ns);
       TakeBack(entry->gaps);
+      parts_.target->Lost();
       break;
     case Verdict::Kind::kLater:
       ++status_.retries;

@@ -3,6 +3,15 @@
 -- Sums of `ns` over all rows of a host, service, state and time are the kernel's clocks, exact to the nanosecond: what a
 -- limit cut off is in rows of the stack "(other)".
 
+-- Which tables these are. profctl leaves tables alone that are newer than itself. A change of the tables is an ALTER ... IF NOT
+-- EXISTS at the end of this file, and a higher version in fleet_schema.h.
+CREATE TABLE IF NOT EXISTS schema_version (
+  version UInt32,
+  made_by String,  -- profctl's version
+  time DateTime
+) ENGINE = MergeTree
+ORDER BY version;
+
 -- The stacks of a service, each once. Line numbers and build ids are left out, so that versions of a program can be compared.
 CREATE TABLE IF NOT EXISTS stack (
   service LowCardinality(String),
@@ -16,7 +25,7 @@ CREATE TABLE IF NOT EXISTS stack (
   distinct_functions Array(LowCardinality(String)) MATERIALIZED arrayDistinct(functions) CODEC(ZSTD(3))
 ) ENGINE = ReplacingMergeTree(last_seen)
 ORDER BY (service, hash)
-TTL last_seen + INTERVAL 40 DAY
+TTL last_seen + INTERVAL 100 DAY
 SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE TABLE IF NOT EXISTS sample (

@@ -6,12 +6,13 @@
 #include <string>
 #include <vector>
 
+#include "daemon/base/clickhouse/clickhouse_client.h"
 #include "daemon/base/result.h"
 #include "daemon/fleet/profile/relabelling.h"
 
 namespace profd::fleet {
 
-enum class TargetKind : std::uint8_t { kFiles, kOtlpGrpc, kOtlpHttp };
+enum class TargetKind : std::uint8_t { kFiles, kOtlpGrpc, kOtlpHttp, kClickHouse };
 enum class What : std::uint8_t { kWall, kOnCpu };
 enum class Compression : std::uint8_t { kNone, kGzip };
 
@@ -20,7 +21,8 @@ struct ExportSettings {
   std::string name;  // of its spool, in status and metrics
   std::string to;    // as it was written
   TargetKind kind = TargetKind::kFiles;
-  std::string address;  // HOST:PORT, a URL, or the folder
+  std::string address;           // HOST:PORT, a URL, or the folder
+  ClickHouseAddress clickhouse;  // of kClickHouse, instead of `address`
   bool tls = false;
   std::string tls_ca;  // file in PEM; "": the authorities of the system
   What what = What::kWall;
@@ -29,6 +31,7 @@ struct ExportSettings {
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of one request
   std::uint64_t spool_bytes = 256ull << 20;
   std::uint64_t request_bytes = 4ull << 20;  // without compression
+  std::uint64_t rows = 2'000;                // of kClickHouse: of one window
   std::vector<std::string> headers_from;     // files with lines "name: value"
   std::vector<RelabelRule> relabel;
   friend bool operator==(const ExportSettings&, const ExportSettings&) = default;

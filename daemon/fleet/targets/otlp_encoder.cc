@@ -11,6 +11,7 @@
 
 #include "daemon/aggregate/stable_hash.h"
 #include "daemon/base/utf8.h"
+#include "daemon/fleet/profile/frame_names.h"
 #include "daemon/fleet/targets/stack_locations.h"
 #include "daemon/process/wait_reason.h"
 

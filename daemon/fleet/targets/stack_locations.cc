@@ -2,9 +2,6 @@
 
 #include <utility>
 
-#include "daemon/base/files.h"
-#include "daemon/base/utf8.h"
-
 namespace profd::fleet {
 
 std::vector<std::uint32_t> StackLocations::Of(std::uint32_t node) {
@@ -31,17 +28,6 @@ std::vector<std::uint32_t> StackLocations::Of(std::uint32_t node) {
     locations.push_back(known->second);
   }
   return locations;
-}
-
-std::string FunctionName(const symbolize::Frame& frame) {
-  if (!frame.name.empty()) return ValidUtf8(frame.name);
-  if (frame.module.empty()) return "[unknown]";
-  return ValidUtf8(BaseName(frame.module)) + "+" + HexNumber(frame.offset);
-}
-
-std::string PseudoStack(const ExportRow& row) {
-  if (row.part == Part::kStolen) return "[stolen]";
-  return row.node == 0 ? "[no stack]" : "";
 }
 
 }  // namespace profd::fleet

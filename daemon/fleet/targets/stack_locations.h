@@ -30,9 +30,4 @@ class StackLocations {
   std::vector<std::vector<std::uint32_t>> all_;
 };
 
-// The function of a frame: its name, else its place in its file.
-[[nodiscard]] std::string FunctionName(const symbolize::Frame& frame);
-// In words of the function's receiver: "[stolen]", "[no stack]"; "" where there is a stack.
-[[nodiscard]] std::string PseudoStack(const ExportRow& row);
-
 }  // namespace profd::fleet

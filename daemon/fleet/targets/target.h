@@ -34,8 +34,10 @@ class Target {
   virtual ~Target() = default;
   [[nodiscard]] virtual Result<EncodedProfile> Encode(const ExportProfile& profile) = 0;
   // `number` is that of the entry, and the same for each try. Takes the time-out of the target at
-  // most.
+  // most, or that of each insert.
   [[nodiscard]] virtual Verdict Send(const SpoolEntry& entry, std::uint64_t number) = 0;
+  // An entry has left the spool, and the receiver does not have it.
+  virtual void Lost() {}
 };
 
 }  // namespace profd::fleet

@@ -3,10 +3,13 @@
 
 Formats, SQL, tables and errors are those of the engine. Users, TLS and limits of connections are not there. Names in POST
 /front/fail?code=N&status=S&times=T&table=NAME: the next T statements that insert into this table fail so, for tests.
+POST /front/repeat: from now on every statement that inserts is run twice, as if its answer had been lost.
+POST /front/seen: users and passwords of statements, as JSON.
 Run by the interpreter of the environment "clickhouse" (tests/bench/frameworks/environments.py)."""
 
 import gzip
 import http.server
+import json
 import os
 import re
 import sys
@@ -40,6 +43,13 @@ class Front(http.server.BaseHTTPRequestHandler):
         if url.path == "/front/fail":
             self.server.failures.append({"left": int(parameters["times"]), **parameters})
             return self.answer(200, b"")
+        if url.path == "/front/repeat":
+            self.server.runs = 2
+            return self.answer(200, b"")
+        if url.path == "/front/seen":
+            seen = [{"user": entry["headers"].get("x-clickhouse-user"), "key": entry["headers"].get("x-clickhouse-key")}
+                    for entry in self.server.seen]
+            return self.answer(200, json.dumps(seen).encode())
         query = parameters.get("query")
         sql, data = (query, body) if query else (body.decode(), b"")
         self.server.seen.append({"sql": sql, "headers": dict(self.headers), "parameters": parameters})
@@ -50,7 +60,8 @@ class Front(http.server.BaseHTTPRequestHandler):
                                  int(failure["status"]))
         settings = {name: value for name, value in parameters.items() if name not in NO_SETTINGS}
         try:
-            result = self.server.run(sql, data, parameters.get("database", "default"), settings)
+            for _ in range(self.server.runs if data else 1):
+                result = self.server.run(sql, data, parameters.get("database", "default"), settings)
         except RuntimeError as error:
             found = CODE.search(str(error))
             return self.fail(int(found.group(1)) if found else 1, str(error), None)
@@ -74,6 +85,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.session = session.Session(folder)
         self.lock = threading.Lock()
         self.failures = []
+        self.runs = 1  # of each insert
         self.seen = []  # statements
 
     def run(self, sql, data, database, settings):

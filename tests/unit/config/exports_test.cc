@@ -98,6 +98,28 @@ TEST(ExportsTest, HttpHasThePathOfOtlpOrAnother) {
   EXPECT_TRUE(exports[1].tls);
 }
 
+TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
+  const auto exports = Parsed(
+      "[[export]]\nname = \"a\"\nto = \"clickhouse://agent@x/fleet\"\nrows = 500\n"
+      "[[export]]\nname = \"b\"\nto = \"clickhouses://x:1/?cluster=c\"\ntls_ca = \"/ca.pem\"\n");
+  ASSERT_EQ(exports.size(), 2u);
+  EXPECT_EQ(exports[0].kind, fleet::TargetKind::kClickHouse);
+  EXPECT_EQ(exports[0].clickhouse.url, "http://x:8123");
+  EXPECT_EQ(exports[0].clickhouse.user, "agent");
+  EXPECT_EQ(exports[0].clickhouse.database, "fleet");
+  EXPECT_EQ(exports[0].rows, 500u);
+  EXPECT_EQ(exports[1].clickhouse.url, "https://x:1");
+  EXPECT_EQ(exports[1].clickhouse.cluster, "c");
+  EXPECT_TRUE(exports[1].tls);
+  EXPECT_EQ(exports[1].rows, 2'000u);
+  for (const auto& one : exports) EXPECT_EQ(Parsed(ExportToml(one)).at(0), one);
+  const std::string start = "name = \"a\"\nto = \"clickhouse://x/d\"\n";
+  EXPECT_THAT(Problem(start + "rows = 1\n"), HasSubstr("rows must be a number from 10 to 100000"));
+  EXPECT_THAT(Problem(start + "rows = \"9\"\n"), HasSubstr("rows must be a number"));
+  EXPECT_THAT(Problem("name = \"a\"\nto = \"files:/x\"\nrows = 100\n"),
+              HasSubstr("rows is for clickhouse:// alone"));
+}
+
 TEST(ExportsTest, QuotesOfAnySort) {
   auto exports = Parsed("[[export]]\nname = \"a\"\nto = \"files:/x\\\"\\\\\\u0001\"\n");
   ASSERT_EQ(exports.size(), 1u);
@@ -111,11 +133,13 @@ TEST(ExportsTest, ProblemsNameTheirLineAndWhatIsRight) {
   EXPECT_THAT(Problem("name = \"../x\"\n" + kTo), HasSubstr("p.toml:2: name must be set"));
   EXPECT_EQ(Problem("name = \"a\"\n"),
             "p.toml:1: to is ''; it must be files:/DIR, otlp+grpc://HOST:PORT, "
-            "otlp+grpcs://HOST:PORT, otlp+http://HOST:PORT or otlp+https://HOST:PORT");
+            "otlp+grpcs://HOST:PORT, otlp+http://HOST:PORT, otlp+https://HOST:PORT, "
+            "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://...");
   for (const char* to :
        {"files:x", "files:/", "http://x:1", "otlp+grpc://x", "otlp+grpc://x:0", "otlp+grpc://:4317",
         "otlp+grpc://x:65536", "otlp+http://x", "otlp+httpx://y:1", "otlp+http://a@b:1/",
-        "otlp+http://x:1/ y", "otlp+grpc://x:1/y", "otlp+grpc://::1:4317", "otlp+grpc://a@b:1"})
+        "otlp+http://x:1/ y", "clickhouse://", "clickhouse://x:0/d", "clickhouse://u:p@x/d",
+        "otlp+grpc://x:1/y", "otlp+grpc://::1:4317", "otlp+grpc://a@b:1"})
     EXPECT_THAT(Problem("name = \"a\"\nto = \"" + std::string(to) + "\"\n"),
                 HasSubstr("p.toml:3: to is '"))
         << to;

@@ -29,6 +29,7 @@ struct Received {
   std::vector<Gaps> gaps;
   std::size_t parts = 1;  // requests of a profile
   std::size_t bytes = 100;
+  std::uint64_t lost = 0;  // how often the target heard of it
 };
 
 class FakeTarget : public Target {
@@ -51,6 +52,7 @@ class FakeTarget : public Target {
     received_.gaps.push_back(entry.gaps);
     return verdict;
   }
+  void Lost() override { ++received_.lost; }
 
  private:
   Received& received_;
@@ -187,6 +189,7 @@ TEST_F(ExporterTest, WhatIsRefusedIsCountedByCauseAndTheReceiverLearnsOfIt) {
   Run(*exporter);
   EXPECT_TRUE(received_.taken.empty());
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"refused_x", kMinute}}));
+  EXPECT_EQ(received_.lost, 1u);
   EXPECT_EQ(exporter->status().spool_entries, 0u);
   PutMinutes(*store, 2);
   Run(*exporter);
@@ -207,6 +210,7 @@ TEST_F(ExporterTest, ATargetThatIsDownLosesWhatNoLongerFits) {
   }
   EXPECT_EQ(exporter->status().spool_entries, 3u);
   EXPECT_LE(exporter->status().spool_bytes, settings_.spool_bytes);
+  EXPECT_GT(received_.lost, 0u);
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_full", 7 * kMinute}}));
   received_.verdicts.clear();
   Later(300);

@@ -1,0 +1,155 @@
+#include "daemon/fleet/tables/fleet_rows.h"
+
+#include <algorithm>
+#include <array>
+#include <tuple>
+#include <utility>
+
+namespace profd::fleet {
+namespace {
+
+struct Column {
+  std::string_view label;
+  std::string LabelColumns::*column;
+};
+
+// Where two labels have one column, the first one that is there counts.
+constexpr std::array kColumns = {
+    Column{"service.name", &LabelColumns::service},
+    Column{"service.version", &LabelColumns::version},
+    Column{"cloud.availability_zone", &LabelColumns::zone},
+    Column{"k8s.namespace.name", &LabelColumns::name_space},
+    Column{"k8s.pod.name", &LabelColumns::pod},
+    Column{"k8s.container.name", &LabelColumns::container},
+    Column{"container.name", &LabelColumns::container},
+    Column{"systemd.unit", &LabelColumns::unit},
+    Column{"process.executable.name", &LabelColumns::executable},
+};
+constexpr std::array<std::string_view, 4> kLeftOut = {"host.name", "container.id", "k8s.pod.uid",
+                                                      "process.executable.build_id.gnu"};
+
+// Numbers of values by their first use.
+template <typename Value>
+std::uint32_t NumberOf(const Value& value, std::map<Value, std::uint32_t>& numbers,
+                       std::vector<Value>& values) {
+  const auto [known, added] = numbers.emplace(value, static_cast<std::uint32_t>(values.size()));
+  if (added) values.push_back(value);
+  return known->second;
+}
+
+auto KeyOf(const FleetSample& row) {
+  return std::tuple(row.columns, row.part, row.wait, row.thread, row.stack);
+}
+
+void SumEqual(std::vector<FleetSample>& rows) {
+  std::ranges::sort(rows, {}, KeyOf);
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    if (kept != 0 && KeyOf(rows[kept - 1]) == KeyOf(rows[i])) {
+      rows[kept - 1].count += rows[i].count;
+      rows[kept - 1].ns += rows[i].ns;
+    } else {
+      rows[kept++] = rows[i];
+    }
+  }
+  rows.resize(kept);
+}
+
+std::vector<FleetClock> ClocksOf(const FleetRows& rows) {
+  std::vector<FleetClock> clocks;
+  const auto key = [](const FleetClock& clock) {
+    return std::tie(clock.service, clock.version, clock.zone, clock.name_space, clock.pod,
+                    clock.part, clock.wait);
+  };
+  // Rows are sorted by labels, state and reason: this many clocks at most.
+  for (const FleetSample& row : rows.samples) {
+    const LabelColumns& from = rows.columns[row.columns];
+    FleetClock clock{from.service, from.version, from.zone, from.name_space,
+                     from.pod,     row.part,     row.wait,  row.ns};
+    if (!clocks.empty() && key(clocks.back()) == key(clock))
+      clocks.back().ns += row.ns;
+    else
+      clocks.push_back(std::move(clock));
+  }
+  std::ranges::sort(clocks,
+                    [&](const FleetClock& a, const FleetClock& b) { return key(a) < key(b); });
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < clocks.size(); ++i) {
+    if (kept != 0 && key(clocks[kept - 1]) == key(clocks[i]))
+      clocks[kept - 1].ns += clocks[i].ns;
+    else if (kept++ != i)
+      clocks[kept - 1] = std::move(clocks[i]);
+  }
+  clocks.erase(clocks.begin() + static_cast<std::ptrdiff_t>(kept), clocks.end());
+  return clocks;
+}
+
+void CutOff(std::size_t most, std::uint32_t other_stack, std::uint32_t no_thread, FleetRows& rows) {
+  if (rows.samples.size() <= most) return;
+  std::ranges::sort(rows.samples, [](const FleetSample& a, const FleetSample& b) {
+    return a.ns != b.ns ? a.ns > b.ns : KeyOf(a) < KeyOf(b);
+  });
+  for (std::size_t i = most; i < rows.samples.size(); ++i) {
+    rows.samples[i].stack = other_stack;
+    rows.samples[i].thread = no_thread;
+    rows.other_ns += rows.samples[i].ns;
+  }
+  SumEqual(rows.samples);
+}
+
+}  // namespace
+
+LabelColumns ColumnsOf(const Labels& labels) {
+  LabelColumns columns;
+  for (const Column& one : kColumns)
+    if (const auto label = labels.find(std::string(one.label));
+        label != labels.end() && (columns.*one.column).empty())
+      columns.*one.column = label->second;
+  for (const auto& [name, value] : labels) {
+    const bool is_column =
+        std::ranges::any_of(kColumns, [&](const Column& one) { return one.label == name; });
+    if (!is_column && std::ranges::find(kLeftOut, name) == kLeftOut.end())
+      columns.labels.emplace(name, value);
+  }
+  return columns;
+}
+
+std::string ThreadGroup(std::string_view name) {
+  std::string group;
+  bool in_number = false;
+  for (const char c : name) {
+    const bool digit = c >= '0' && c <= '9';
+    if (!digit)
+      group += c;
+    else if (!in_number)
+      group += '#';
+    in_number = digit;
+  }
+  return group;
+}
+
+FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetStacks& stacks) {
+  FleetRows rows;
+  std::map<LabelColumns, std::uint32_t> column_numbers;
+  std::vector<std::uint32_t> columns_of;
+  for (const Labels& labels : profile.label_sets) {
+    const LabelColumns columns = ColumnsOf(labels);
+    if (rows.zone.empty()) rows.zone = columns.zone;
+    columns_of.push_back(NumberOf(columns, column_numbers, rows.columns));
+  }
+  std::map<std::string, std::uint32_t> thread_numbers;
+  std::vector<std::uint32_t> thread_of;
+  for (const std::string& name : profile.threads)
+    thread_of.push_back(NumberOf(ThreadGroup(name), thread_numbers, rows.threads));
+  for (const ExportRow& row : profile.rows)
+    rows.samples.push_back({columns_of[row.labels], thread_of[row.thread], stacks.Of(row), row.part,
+                            row.wait, row.count, row.ns});
+  SumEqual(rows.samples);
+  rows.clocks = ClocksOf(rows);
+  if (rows.samples.size() > most)
+    CutOff(most, stacks.Pseudo(kOtherStack), NumberOf(std::string(), thread_numbers, rows.threads),
+           rows);
+  return rows;
+}
+
+}  // namespace profd::fleet

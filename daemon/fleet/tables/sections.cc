@@ -1,0 +1,78 @@
+#include "daemon/fleet/tables/sections.h"
+
+#include <array>
+
+namespace profd::fleet {
+namespace {
+
+// Behind the magic, each section has its table, 1 byte; whether it is packed, 1; its part and its
+// length, 4 each, little-endian; and its body.
+constexpr std::string_view kMagic = "profd-rows-1\n";
+constexpr std::size_t kHeaderBytes = 10;
+constexpr int kByteBits = 8;
+
+struct TableInfo {
+  std::string_view name;
+  std::string_view columns;
+};
+constexpr std::array<TableInfo, kFleetTables> kTables = {
+    TableInfo{"stack", "service, hash, last_seen, functions, modules, files, kinds"},
+    TableInfo{"sample",
+              "service, time, hash, state, wait, host, version, zone, namespace, pod, container, "
+              "unit, executable, thread, labels, ns, count"},
+    TableInfo{"clock", "service, time, host, version, zone, namespace, pod, state, wait, ns"},
+    TableInfo{"host_window",
+              "host, time, seconds, zone, profd_version, rows, other_ns, gaps, lost"},
+};
+
+void AppendNumber(std::string& bytes, std::uint64_t number) {
+  for (std::size_t i = 0; i < sizeof(std::uint32_t); ++i) {
+    bytes += static_cast<char>(number & 0xff);
+    number >>= kByteBits;
+  }
+}
+
+std::uint32_t NumberAt(std::string_view bytes) {
+  std::uint32_t number = 0;
+  for (std::size_t i = sizeof(number); i-- > 0;)
+    number = number << kByteBits | static_cast<unsigned char>(bytes[i]);
+  return number;
+}
+
+}  // namespace
+
+std::string_view NameOf(FleetTable table) { return kTables[static_cast<std::size_t>(table)].name; }
+
+std::string_view ColumnsOf(FleetTable table) {
+  return kTables[static_cast<std::size_t>(table)].columns;
+}
+
+void PackSection(const Section& section, std::string& payload) {
+  if (payload.empty()) payload = kMagic;
+  payload += static_cast<char>(section.table);
+  payload += static_cast<char>(section.gzip);
+  AppendNumber(payload, section.part);
+  AppendNumber(payload, section.body.size());
+  payload += section.body;
+}
+
+Result<std::vector<Section>> UnpackSections(std::string_view payload) {
+  const Error wrong{ErrorCode::kCorrupt, "these are no rows of a fleet", ""};
+  if (!payload.starts_with(kMagic)) return wrong;
+  payload.remove_prefix(kMagic.size());
+  std::vector<Section> sections;
+  while (!payload.empty()) {
+    if (payload.size() < kHeaderBytes) return wrong;
+    const auto table = static_cast<unsigned char>(payload[0]);
+    const std::uint32_t length = NumberAt(payload.substr(6));
+    if (table >= kFleetTables || payload.size() - kHeaderBytes < length) return wrong;
+    sections.push_back({.table = static_cast<FleetTable>(table),
+                        .part = NumberAt(payload.substr(2)),
+                        .gzip = payload[1] != 0,
+                        .body = payload.substr(kHeaderBytes, length)});
+    payload.remove_prefix(kHeaderBytes + length);
+  }
+  return sections;
+}
+
+}  // namespace profd::fleet

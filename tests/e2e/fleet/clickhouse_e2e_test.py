@@ -1,0 +1,326 @@
+"""What a real profd exports into a real ClickHouse engine: sums, repetitions, failures, and the SQL of the documents."""
+
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from clickhouse_store import SOURCE, Store, missing  # noqa: E402
+from exporting_profd import ExportingProfd, PprofSums  # noqa: E402
+from running_profd import PROFCTL  # noqa: E402
+
+SERVICE = "exported-program"
+HOST = os.uname().nodename
+NANOSECOND = 1_000_000_000
+
+
+def utc(unix_ns):
+    second, rest = divmod(unix_ns, NANOSECOND)
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second)) + f".{rest:09}Z"
+
+
+class WithStore(ExportingProfd):
+    def setUp(self):
+        super().setUp()
+        if why := missing():
+            self.skipTest(why)
+        self.store = None
+        self.addCleanup(lambda: self.store and self.store.stop())
+
+    def start_store(self, port=0):
+        self.store = Store(self.path("clickhouse"), port)
+        made = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        return self.store
+
+    def address_of_store(self):
+        return f"clickhouse://127.0.0.1:{self.store.port}/profd"
+
+    def clickhouse(self, more=""):
+        return f'name = "store"\nto = "{self.address_of_store()}"\ninterval = "2s"\n{more}\n'
+
+    def await_windows(self, count, above=0):
+        self.await_true(lambda: self.store.value(f"SELECT count() FROM host_window WHERE toUnixTimestamp(time) > {above}")
+                        >= count, f"{count} windows in the store")
+
+    def gaps(self):
+        gaps = json.loads(self.profctl("status", "--json").stdout)["exports"][0]["gaps_ns"]
+        return {gap["name"]: int(gap["count"]) for gap in gaps}
+
+    def sums(self, table, with_wait=False):
+        """{begin of a window: {(service, state): ns}} of complete windows."""
+        sums = collections.defaultdict(collections.Counter)
+        wait = ", wait" if with_wait else ""
+        for row in self.store.rows(f"SELECT toUnixTimestamp(time) AS begin, service, state{wait}, sum(ns) AS ns FROM {table} "
+                                   f"WHERE time IN (SELECT time FROM host_window) GROUP BY begin, service, state{wait}"):
+            key = (row["service"], row["state"]) + ((row["wait"],) if with_wait else ())
+            sums[int(row["begin"])][key] += int(row["ns"])
+        return sums
+
+    def check_store(self):
+        """Nothing is there twice, nothing is missing: every table says the same of every window."""
+        clocks = self.sums("clock", with_wait=True)
+        self.assertEqual(self.sums("sample", with_wait=True), clocks)
+        windows = self.store.rows("SELECT toUnixTimestamp(time) AS begin, host, seconds, rows, other_ns FROM host_window "
+                                  "ORDER BY time")
+        self.assertEqual(len(windows), len({row["begin"] for row in windows}))
+        self.assertEqual({row["host"] for row in windows}, {HOST})
+        counts = {int(row["begin"]): int(row["rows"]) for row in self.store.rows(
+            "SELECT toUnixTimestamp(time) AS begin, count() AS rows FROM sample GROUP BY begin")}
+        for row in windows:
+            self.assertEqual(int(row["rows"]), counts.get(int(row["begin"]), 0))
+        lost = self.store.rows("SELECT service, hash FROM sample WHERE (service, hash) NOT IN (SELECT service, hash FROM stack)")
+        self.assertEqual(lost, [], "every stack of a row is there")
+        hours = self.store.rows("SELECT (SELECT sum(ns) FROM stack_hour) AS folded, (SELECT sum(ns) FROM sample) AS all")
+        self.assertEqual(hours[0]["folded"], hours[0]["all"])
+        return clocks
+
+    def check_follow(self):
+        """Windows follow each other: none is missing."""
+        rows = self.store.rows("SELECT toUnixTimestamp(time) AS begin, seconds FROM host_window ORDER BY time")
+        for row, following in zip(rows, rows[1:]):
+            end = int(row["begin"]) + float(row["seconds"])
+            self.assertLess(abs(int(following["begin"]) - end), 2, rows)
+
+
+class Sums(WithStore):
+    def test_are_those_of_the_history(self):
+        self.start_store()
+        self.run_program()
+        self.export(self.clickhouse(), self.files())
+        self.await_windows(5)
+        files = {sums.begin // NANOSECOND: sums for sums in map(lambda path: PprofSums(self, path), self.await_true(
+            lambda: len(self.written()) >= 5 and self.written()[:5], "five files"))}
+        clocks = self.check_store()
+        self.check_follow()
+        states = self.sums("clock")
+        common = sorted(states.keys() & files.keys())
+        self.assertGreaterEqual(len(common), 4)
+        for begin in common:
+            self.assertEqual(states[begin], files[begin].by_state)
+            self.check_program(clocks[begin], files[begin])
+        self.check_query({begin: files[begin] for begin in common}, states)
+        self.check_stacks()
+        self.assertIsNone(re.search(r"fails:|never sent", self.status()))
+
+    def check_program(self, clocks, file):
+        ns = {key: value for key, value in clocks.items() if key[0] == SERVICE}
+        # See export_e2e_test.py: a thread that lives all the time has as many ns as the time has.
+        self.assertAlmostEqual(sum(ns.values()) / (file.end - file.begin), 1, delta=0.001)
+        self.assertEqual(sum(value for (_, state, _), value in ns.items() if state == "blocked"),
+                         file.by_state[SERVICE, "blocked"])
+        for (_, state, wait), _ in ns.items():
+            self.assertEqual(wait != "", state == "blocked")
+
+    def check_query(self, files, states):
+        """`profctl list` over the same windows has the same clocks."""
+        first, last = files[min(files)], files[max(files)]
+        listed = self.profctl("list", "--from", utc(first.begin + NANOSECOND // 10), "--to", utc(last.end - NANOSECOND // 10),
+                              "--json")
+        sums = collections.Counter()
+        for row in json.loads(listed.stdout)["rows"]:
+            sums["on_cpu"] += row["on_cpu_ns"]
+            for state in ("runnable", "blocked", "stolen"):
+                sums[state] += row[f"{state}_ns"]
+        stored = collections.Counter()
+        for begin in files:
+            for (_, state), ns in states[begin].items():
+                stored["on_cpu" if state in ("running", "spinning") else state] += ns
+        self.assertEqual(stored, sums)
+
+    def check_stacks(self):
+        named = self.store.rows("SELECT DISTINCT arrayJoin(functions) AS name FROM stack WHERE service = '%s'" % SERVICE)
+        self.assertLessEqual({"busy_part", "main"}, {row["name"] for row in named})
+        for row in self.store.rows("SELECT functions, modules, files, kinds FROM stack"):
+            self.assertTrue(row["functions"])
+            self.assertEqual(len({len(column) for column in row.values()}), 1)
+            self.assertFalse([module for module in row["modules"] if "/" in module])
+        self.assertTrue(self.store.rows("SELECT 1 AS x FROM stack WHERE has(files, '%s') OR has(modules, '%s') LIMIT 1"
+                                        % (SERVICE, SERVICE)))
+
+    def test_stay_closed_under_a_limit(self):
+        self.start_store()
+        self.run_program()
+        self.export(self.clickhouse("rows = 10"))
+        self.await_windows(3)
+        self.check_store()
+        other = self.store.rows("SELECT toUnixTimestamp(time) AS begin, sum(ns) AS ns FROM sample WHERE (service, hash) IN "
+                                "(SELECT service, hash FROM stack WHERE functions = ['(other)']) GROUP BY begin ORDER BY begin")
+        said = self.store.rows("SELECT toUnixTimestamp(time) AS begin, other_ns AS ns FROM host_window WHERE other_ns > 0 "
+                               "ORDER BY begin")
+        self.assertTrue(other)
+        self.assertEqual(other[:len(said)], said)
+
+
+class Failures(WithStore):
+    def test_requests_that_come_twice_are_there_once(self):
+        self.start_store()
+        self.store.repeat()
+        self.run_program()
+        self.export(self.clickhouse('request = "64KiB"'))
+        self.await_windows(4)
+        self.check_store()
+        self.check_follow()
+
+    def test_a_server_that_comes_back_gets_all(self):
+        self.start_store()
+        self.run_program()
+        self.export(self.clickhouse())
+        self.await_windows(2)
+        self.store.stop()
+        self.await_true(lambda: re.search(r"; ([2-9]|\d\d+) wait", self.status()), "windows wait")
+        self.await_true(lambda: "fails: http: " in self.status(), "the failure is said")
+        port = self.store.port
+        seen = int(time.time())
+        self.store = Store(self.path("clickhouse"), port)
+        self.await_windows(1, above=seen)
+        self.check_store()
+        self.check_follow()
+        self.assertEqual(self.gaps(), {})
+
+    def test_codes_decide_not_statuses(self):
+        self.start_store()
+        self.run_program()
+        self.store.fail("clock", 241, 503, 2)
+        self.export(self.clickhouse())
+        self.await_windows(2)
+        self.assertEqual(self.gaps(), {}, "tried again")
+        self.check_store()
+        # A bad row is bad for ever, though the status is that of a server in trouble.
+        self.store.fail("sample", 49, 500, 1)
+        self.await_true(self.gaps, "a window is given up")
+        seen = int(time.time())
+        self.await_windows(1, above=seen)
+        gaps = self.gaps()
+        self.assertEqual(set(gaps), {"refused_clickhouse_49"})
+        reported = self.store.rows("SELECT sum(gaps['refused_clickhouse_49']) AS ns FROM host_window")
+        self.assertEqual(int(reported[0]["ns"]), gaps["refused_clickhouse_49"])
+        self.check_store()
+
+    def test_tables_that_are_missing_are_waited_for(self):
+        self.start_store()
+        self.store.post("/?database=profd", b"DROP TABLE sample")
+        self.run_program()
+        self.export(self.clickhouse())
+        self.await_true(lambda: "`profctl fleet init` creates the tables" in self.status(), "the remedy is said")
+        self.assertEqual(self.gaps(), {})
+        made = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True,
+                              check=False)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        self.await_windows(2)
+
+    def test_a_full_spool_is_a_gap_and_no_stack_is_missing(self):
+        self.start_store()
+        self.store.stop()
+        self.run_program()
+        self.export(self.clickhouse('interval = "1s"\nspool = "1MiB"\ncompression = "none"').replace('interval = "2s"\n', ""))
+        self.await_true(lambda: self.gaps().get("spool_full"), "the spool is full", within=180)
+        self.store = Store(self.path("clickhouse"), self.store.port)
+        seen = int(time.time())
+        self.await_windows(1, above=seen)
+        self.check_store()
+        reported = self.store.value("SELECT sum(gaps['spool_full']) FROM host_window")
+        self.assertGreater(reported, 0)
+
+
+class Tables(WithStore):
+    def fleet(self, *arguments, **environment):
+        return subprocess.run([PROFCTL, "fleet", *arguments], capture_output=True, text=True, check=False,
+                              env={**os.environ, **environment})
+
+    def test_init_is_done_once_and_again(self):
+        self.store = Store(self.path("clickhouse"))
+        first = self.fleet("init", "--to", self.address_of_store())
+        self.assertEqual((first.returncode, first.stdout), (0, ""), first.stderr)
+        self.assertIn("made the tables of version 1 in profd", first.stderr)
+        tables = self.store.rows("SELECT name FROM system.tables WHERE database = 'profd' ORDER BY name")
+        self.assertEqual([row["name"] for row in tables if not row["name"].startswith(".")],
+                         ["clock", "function_hour", "host_window", "sample", "schema_version", "stack", "stack_hour",
+                          "stack_hour_from_sample"])
+        again = self.fleet("init", "--to", self.address_of_store())
+        self.assertEqual(again.returncode, 0)
+        self.assertIn("the tables of version 1 in profd", again.stderr)
+        self.assertEqual(self.store.value("SELECT count() FROM schema_version"), 1)
+        # Half of them, as after a loss of the connection.
+        self.store.post("/?database=profd", b"DROP TABLE clock")
+        self.assertEqual(self.fleet("init", "--to", self.address_of_store()).returncode, 0)
+        self.assertEqual(self.store.value("SELECT count() FROM clock"), 0)
+
+    def test_tables_of_a_newer_profctl_are_left_alone(self):
+        self.start_store()
+        self.store.post("/?database=profd", b"INSERT INTO schema_version SELECT 7, 'later', now()")
+        self.store.post("/?database=profd", b"DROP TABLE clock")
+        refused = self.fleet("init", "--to", self.address_of_store())
+        self.assertNotEqual(refused.returncode, 0)
+        self.assertIn("are of version 7; this profctl knows version 1", refused.stderr)
+        self.assertEqual(self.store.value("SELECT count() FROM system.tables WHERE database = 'profd' AND name = 'clock'"), 0)
+
+    def test_the_password_goes_by_variable_or_file(self):
+        self.store = Store(self.path("clickhouse"))
+        address = self.address_of_store().replace("://", "://admin@")
+        self.assertEqual(self.fleet("init", "--to", address, PROFD_FLEET_PASSWORD="secret one").returncode, 0)
+        with open(self.path("password"), "w", encoding="utf-8") as file:
+            file.write("from a file\n")
+        self.assertEqual(self.fleet("init", "--to", address, "--password-from", self.path("password")).returncode, 0)
+        seen = {(entry["user"], entry["key"]) for entry in json.loads(self.store.post("/front/seen"))}
+        self.assertEqual(seen, {("admin", "secret one"), ("admin", "from a file")})
+        refused = self.fleet("init", "--to", address.replace("admin@", "admin:secret@"))
+        self.assertEqual(refused.returncode, 2)
+        self.assertNotIn("secret", refused.stderr)
+
+    def test_no_server_is_an_error_with_its_own_code(self):
+        self.store = Store(self.path("clickhouse"))
+        address = self.address_of_store()
+        self.store.stop()
+        refused = self.fleet("init", "--to", address)
+        self.assertEqual(refused.returncode, 4, refused.stderr)
+        self.store = None
+
+    def test_the_statements_of_a_cluster_are_read_by_the_engine(self):
+        self.store = Store(self.path("clickhouse"))
+        printed = self.fleet("schema", "--cluster", "main").stdout
+        statements = [text.strip() for text in printed.split(";\n") if text.strip()]
+        self.assertEqual(len([text for text in statements if "Distributed('main', 'profd'," in text]), 5)
+        for text in statements:
+            if not text.startswith("USE "):
+                self.assertIn("ON CLUSTER 'main'", text)
+                self.store.post("/?database=default", b"EXPLAIN AST " + text.encode())
+        granted = self.fleet("grant", "--agent", "profd", "--reader", "grafana", "--cluster", "main").stdout
+        for text in granted.split(";\n"):
+            if text.strip():
+                self.store.post("/?database=default", b"EXPLAIN AST " + text.encode())
+
+    def test_what_schema_prints_makes_the_tables(self):
+        self.store = Store(self.path("clickhouse"))
+        for text in self.fleet("schema").stdout.split(";\n"):
+            if text.strip() and not text.startswith("USE "):
+                self.store.post("/?database=" + ("default" if "CREATE DATABASE" in text else "profd"), text.encode())
+        self.assertEqual(self.store.value("SELECT count() FROM sample"), 0)
+
+
+class Documents(WithStore):
+    def test_every_statement_of_the_document_has_an_answer(self):
+        self.start_store()
+        self.run_program()
+        self.export(self.clickhouse())
+        self.await_windows(3)
+        path = os.path.join(SOURCE, "deploy", "fleet", "queries.md")
+        with open(path, encoding="utf-8") as file:
+            statements = re.findall(r"```sql\n(.*?)```", file.read(), re.DOTALL)
+        self.assertGreaterEqual(len(statements), 8)
+        for statement in statements:
+            with self.subTest(statement=statement):
+                for name, value in (("checkout", SERVICE), ("parse_order", "busy_part"), ("web-1", HOST)):
+                    statement = statement.replace(f"'{name}'", f"'{value}'")
+                self.assertTrue(self.store.rows(statement.rstrip().rstrip(";")), statement)
+
+
+if __name__ == "__main__":
+    unittest.main()

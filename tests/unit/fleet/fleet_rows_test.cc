@@ -1,0 +1,145 @@
+#include "daemon/fleet/tables/fleet_rows.h"
+
+#include <gtest/gtest.h>
+
+#include "daemon/fleet/tables/row_binary.h"
+#include "daemon/fleet/tables/sent_stacks.h"
+
+namespace profd::fleet {
+namespace {
+
+using symbolize::FrameKind;
+
+constexpr std::uint64_t kHourNs = 3'600ull * 1'000'000'000;
+
+// These never change: stacks of last month have them.
+TEST(FleetStackTest, HashesAreThoseOfEveryBuild) {
+  EXPECT_EQ(FleetStackHash({{"main", "redis-server", "server.c", FrameKind::kNative}}),
+            7009382961108419559ull);
+  EXPECT_EQ(FleetStackHash({{"read", "libc.so.6", "", FrameKind::kNative},
+                            {"handle", "", "/srv/app.py", FrameKind::kPython},
+                            {"do_syscall_64", "[kernel]", "", FrameKind::kKernel}}),
+            15429361765721822956ull);
+  EXPECT_EQ(FleetStackHash({{"(other)", "", "", FrameKind::kPseudo}}), 11965511900762166050ull);
+}
+
+TEST(FleetStackTest, HashesDifferInEachArray) {
+  const FleetFrame frame{"f", "m", "s.c", FrameKind::kNative};
+  const std::uint64_t hash = FleetStackHash({frame});
+  EXPECT_NE(FleetStackHash({{"g", "m", "s.c", FrameKind::kNative}}), hash);
+  EXPECT_NE(FleetStackHash({{"f", "n", "s.c", FrameKind::kNative}}), hash);
+  EXPECT_NE(FleetStackHash({{"f", "m", "t.c", FrameKind::kNative}}), hash);
+  EXPECT_NE(FleetStackHash({{"f", "m", "s.c", FrameKind::kJit}}), hash);
+  EXPECT_NE(FleetStackHash({{"fm", "", "s.c", FrameKind::kNative}}), hash);
+  EXPECT_NE(FleetStackHash({frame, frame}), hash);
+}
+
+TEST(FleetStackTest, StacksThatDifferInPlacesAloneAreOne) {
+  ExportProfile profile;
+  symbolize::Frame frame{.name = "work", .module = "/opt/v1/bin/app", .offset = 16, .line = 3};
+  profile.frames = {frame, frame, frame};
+  profile.frames[1].module = "/opt/v2/bin/app";
+  profile.frames[1].offset = 32;
+  profile.frames[1].line = 4;
+  profile.frames[2].name = "rest";
+  profile.nodes = {{}, {0, 0}, {0, 1}, {0, 2}};
+  FleetStacks stacks(profile);
+  const auto of = [&](std::uint32_t node) { return stacks.Of({.node = node}); };
+  EXPECT_EQ(of(1), of(2));
+  EXPECT_NE(of(1), of(3));
+  EXPECT_EQ(stacks.frames()[stacks.all()[of(1)].frames[0]].module, "app");
+  EXPECT_EQ(stacks.Of({.part = Part::kStolen}), stacks.Pseudo("[stolen]"));
+  EXPECT_EQ(of(0), stacks.Pseudo("[no stack]"));
+}
+
+TEST(FleetRowsTest, LabelsBecomeColumns) {
+  const LabelColumns columns = ColumnsOf({{"service.name", "checkout"},
+                                          {"service.version", "1.2"},
+                                          {"cloud.availability_zone", "eu-1a"},
+                                          {"k8s.namespace.name", "shop"},
+                                          {"k8s.pod.name", "checkout-7f"},
+                                          {"k8s.container.name", "app"},
+                                          {"container.name", "k8s_app"},
+                                          {"systemd.unit", "kubelet.service"},
+                                          {"process.executable.name", "java"},
+                                          {"host.name", "web-1"},
+                                          {"container.id", "0a"},
+                                          {"k8s.pod.uid", "1b"},
+                                          {"process.executable.build_id.gnu", "2c"},
+                                          {"team", "money"}});
+  EXPECT_EQ(columns.service, "checkout");
+  EXPECT_EQ(columns.version, "1.2");
+  EXPECT_EQ(columns.zone, "eu-1a");
+  EXPECT_EQ(columns.name_space, "shop");
+  EXPECT_EQ(columns.pod, "checkout-7f");
+  EXPECT_EQ(columns.container, "app");
+  EXPECT_EQ(columns.unit, "kubelet.service");
+  EXPECT_EQ(columns.executable, "java");
+  EXPECT_EQ(columns.labels, (Labels{{"team", "money"}}));
+  EXPECT_EQ(ColumnsOf({{"container.name", "redis"}}).container, "redis");
+}
+
+TEST(FleetRowsTest, ThreadsAreGroups) {
+  EXPECT_EQ(ThreadGroup("worker-12"), "worker-#");
+  EXPECT_EQ(ThreadGroup("kworker/3:1H-kbl"), "kworker/#:#H-kbl");
+  EXPECT_EQ(ThreadGroup("2048"), "#");
+  EXPECT_EQ(ThreadGroup("main"), "main");
+  EXPECT_EQ(ThreadGroup(""), "");
+}
+
+TEST(FleetRowsTest, RowsThatDifferInLeftOutLabelsAreOne) {
+  ExportProfile profile;
+  profile.label_sets = {{{"service.name", "a"}, {"container.id", "1"}},
+                        {{"service.name", "a"}, {"container.id", "2"}}};
+  profile.threads = {"w-1", "w-2"};
+  profile.nodes = {{}};
+  profile.rows = {{.labels = 0, .thread = 0, .count = 1, .ns = 10},
+                  {.labels = 1, .thread = 1, .count = 2, .ns = 20}};
+  FleetStacks stacks(profile);
+  const FleetRows rows = MakeFleetRows(profile, 10, stacks);
+  ASSERT_EQ(rows.samples.size(), 1u);
+  EXPECT_EQ(rows.samples[0].ns, 30u);
+  EXPECT_EQ(rows.samples[0].count, 3u);
+  ASSERT_EQ(rows.clocks.size(), 1u);
+  EXPECT_EQ(rows.clocks[0].ns, 30u);
+}
+
+TEST(SentStacksTest, StacksGoOutAgainWithinADay) {
+  SentStacks sent;
+  EXPECT_TRUE(sent.Take("a", 1, kHourNs));
+  EXPECT_FALSE(sent.Take("a", 1, 2 * kHourNs));
+  EXPECT_TRUE(sent.Take("b", 1, 2 * kHourNs)) << "of another service";
+  EXPECT_TRUE(sent.Take("a", 2, 14 * kHourNs));
+  EXPECT_FALSE(sent.Take("a", 1, 14 * kHourNs));
+  EXPECT_TRUE(sent.Take("a", 3, 27 * kHourNs));
+  EXPECT_TRUE(sent.Take("a", 1, 27 * kHourNs));
+  // After a long pause, and when the time of the host goes back.
+  EXPECT_TRUE(sent.Take("a", 1, 100 * kHourNs));
+  EXPECT_TRUE(sent.Take("a", 1, kHourNs));
+}
+
+TEST(SentStacksTest, ManyStacksAreForgotten) {
+  SentStacks sent;
+  for (std::uint64_t hash = 0; hash < 150'000; ++hash) EXPECT_TRUE(sent.Take("", hash, kHourNs));
+  EXPECT_FALSE(sent.Take("", 149'999, kHourNs));
+  EXPECT_TRUE(sent.Take("", 0, kHourNs));
+}
+
+TEST(RowBinaryTest, BytesAreThoseOfTheFormat) {
+  RowBinary row;
+  row.Int8(-1);
+  row.UInt32(0x1'0000'0000);  // more than fits
+  row.UInt64(258);
+  row.Text("ab");
+  row.Length(300);
+  EXPECT_EQ(row.bytes(), std::string("\xff\xff\xff\xff\xff\x02\x01\0\0\0\0\0\0\x02"
+                                     "ab\xac\x02",
+                                     18));
+  row.Clear();
+  row.Map(Labels{{"k", "v"}});
+  row.Float64(1.0);
+  EXPECT_EQ(row.bytes(), std::string("\x01\x01k\x01v\0\0\0\0\0\0\xf0\x3f", 13));
+}
+
+}  // namespace
+}  // namespace profd::fleet

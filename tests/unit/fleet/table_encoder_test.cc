@@ -1,0 +1,341 @@
+#include "daemon/fleet/tables/table_encoder.h"
+
+#include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <bit>
+#include <map>
+#include <set>
+#include <string>
+#include <tuple>
+
+#include "daemon/fleet/tables/fleet_rows.h"
+#include "daemon/fleet/tables/sections.h"
+#include "daemon/process/wait_reason.h"
+#include "tests/unit/store/window_maker.h"
+
+namespace profd::fleet {
+namespace {
+
+constexpr int kGzipWindow = 15 + 16;
+
+ExportProfile Exported(const std::vector<RelabelRule>& rules = {}) {
+  return MakeExportProfile(store::MakeWindow(0), What::kWall, *Relabelling::Make(rules), nullptr);
+}
+
+std::string Inflated(std::string_view packed) {
+  z_stream stream{};
+  EXPECT_EQ(::inflateInit2(&stream, kGzipWindow), Z_OK);
+  std::string bytes(16u << 20, '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(packed.data()));
+  stream.avail_in = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(bytes.data());
+  stream.avail_out = static_cast<uInt>(bytes.size());
+  EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
+  bytes.resize(stream.total_out);
+  ::inflateEnd(&stream);
+  return bytes;
+}
+
+// Reads what RowBinary has written, field by field.
+class Rows {
+ public:
+  explicit Rows(std::string bytes) : bytes_(std::move(bytes)) {}
+  [[nodiscard]] bool more() const { return at_ < bytes_.size(); }
+  std::uint64_t Number(std::size_t width) {
+    std::uint64_t number = 0;
+    for (std::size_t i = 0; i < width; ++i)
+      number |= std::uint64_t{static_cast<unsigned char>(bytes_.at(at_++))} << (8 * i);
+    return number;
+  }
+  std::uint64_t Length() {
+    std::uint64_t length = 0;
+    for (int shift = 0;; shift += 7) {
+      const auto byte = Number(1);
+      length |= (byte & 0x7f) << shift;
+      if (byte < 0x80) return length;
+    }
+  }
+  std::string Text() {
+    const std::size_t length = Length();
+    EXPECT_LE(length, bytes_.size() - at_);
+    at_ += length;
+    return bytes_.substr(at_ - length, length);
+  }
+  std::vector<std::string> Texts() {
+    std::vector<std::string> texts(Length());
+    for (std::string& text : texts) text = Text();
+    return texts;
+  }
+  std::map<std::string, std::string> Labels() {
+    std::map<std::string, std::string> map;
+    for (auto left = Length(); left > 0; --left) {
+      std::string name = Text();
+      map[name] = Text();
+    }
+    return map;
+  }
+  std::map<std::string, std::uint64_t> Numbers() {
+    std::map<std::string, std::uint64_t> map;
+    for (auto left = Length(); left > 0; --left) {
+      std::string name = Text();
+      map[name] = Number(8);
+    }
+    return map;
+  }
+
+ private:
+  std::string bytes_;
+  std::size_t at_ = 0;
+};
+
+struct Stack {
+  std::vector<std::string> functions, modules, files;
+  std::vector<std::uint8_t> kinds;
+};
+struct Sample {
+  std::string service, wait, host, version, zone, name_space, pod, container, unit, executable,
+      thread;
+  std::uint64_t time = 0, hash = 0, state = 0, ns = 0, count = 0;
+  std::map<std::string, std::string> labels;
+};
+using ClockKey = std::tuple<std::string, std::uint64_t, std::string>;  // service, state, wait
+struct Window {
+  std::string host, zone, profd_version;
+  std::uint64_t time = 0, rows = 0, other_ns = 0;
+  double seconds = 0;
+  std::map<std::string, std::uint64_t> gaps, lost;
+};
+
+struct Decoded {
+  std::map<std::pair<std::string, std::uint64_t>, Stack> stacks;
+  std::vector<Sample> samples;
+  std::map<ClockKey, std::uint64_t> clocks;
+  std::vector<Window> windows;
+  std::vector<FleetTable> order;
+  std::size_t largest = 0;
+};
+
+void DecodeStack(Rows& rows, Decoded& to) {
+  const std::string service = rows.Text();
+  const std::uint64_t hash = rows.Number(8);
+  EXPECT_EQ(rows.Number(4), store::kStartUnixNs / store::kSecond);
+  Stack stack{rows.Texts(), rows.Texts(), rows.Texts(), {}};
+  stack.kinds.resize(rows.Length());
+  for (auto& kind : stack.kinds) kind = static_cast<std::uint8_t>(rows.Number(1));
+  EXPECT_EQ(stack.functions.size(), stack.modules.size());
+  EXPECT_EQ(stack.functions.size(), stack.files.size());
+  EXPECT_EQ(stack.functions.size(), stack.kinds.size());
+  EXPECT_TRUE(to.stacks.emplace(std::pair(service, hash), std::move(stack)).second);
+}
+
+void DecodeSample(Rows& rows, Decoded& to) {
+  Sample row;
+  row.service = rows.Text();
+  row.time = rows.Number(4);
+  row.hash = rows.Number(8);
+  row.state = rows.Number(1);
+  for (std::string* text : {&row.wait, &row.host, &row.version, &row.zone, &row.name_space,
+                            &row.pod, &row.container, &row.unit, &row.executable, &row.thread})
+    *text = rows.Text();
+  row.labels = rows.Labels();
+  row.ns = rows.Number(8);
+  row.count = rows.Number(4);
+  to.samples.push_back(std::move(row));
+}
+
+void DecodeClock(Rows& rows, Decoded& to) {
+  const std::string service = rows.Text();
+  EXPECT_EQ(rows.Number(4), store::kStartUnixNs / store::kSecond);
+  EXPECT_EQ(rows.Text(), "testhost");
+  for (int i = 0; i < 4; ++i) (void)rows.Text();
+  const std::uint64_t state = rows.Number(1);
+  const std::string wait = rows.Text();
+  to.clocks[{service, state, wait}] += rows.Number(8);
+}
+
+void DecodeWindow(Rows& rows, Decoded& to) {
+  Window window;
+  window.host = rows.Text();
+  window.time = rows.Number(4);
+  window.seconds = std::bit_cast<double>(rows.Number(8));
+  window.zone = rows.Text();
+  window.profd_version = rows.Text();
+  window.rows = rows.Number(4);
+  window.other_ns = rows.Number(8);
+  window.gaps = rows.Numbers();
+  window.lost = rows.Numbers();
+  to.windows.push_back(std::move(window));
+}
+
+Decoded Decode(const std::string& payload) {
+  Decoded decoded;
+  const auto sections = UnpackSections(payload);
+  EXPECT_TRUE(sections);
+  for (const Section& section : *sections) {
+    decoded.order.push_back(section.table);
+    std::string body = section.gzip ? Inflated(section.body) : std::string(section.body);
+    decoded.largest = std::max(decoded.largest, body.size());
+    Rows rows(std::move(body));
+    while (rows.more()) {
+      switch (section.table) {
+        case FleetTable::kStack:
+          DecodeStack(rows, decoded);
+          break;
+        case FleetTable::kSample:
+          DecodeSample(rows, decoded);
+          break;
+        case FleetTable::kClock:
+          DecodeClock(rows, decoded);
+          break;
+        case FleetTable::kHostWindow:
+          DecodeWindow(rows, decoded);
+          break;
+      }
+    }
+  }
+  return decoded;
+}
+
+std::map<ClockKey, std::uint64_t> SumsOf(const ExportProfile& profile) {
+  std::map<ClockKey, std::uint64_t> sums;
+  for (const ExportRow& row : profile.rows)
+    sums[{profile.label_sets[row.labels].at("service.name"),
+          static_cast<std::uint64_t>(row.part) + 1,
+          std::string(process::WaitReasonName(row.wait))}] += row.ns;
+  return sums;
+}
+
+std::map<ClockKey, std::uint64_t> SumsOf(const std::vector<Sample>& samples) {
+  std::map<ClockKey, std::uint64_t> sums;
+  for (const Sample& row : samples) sums[{row.service, row.state, row.wait}] += row.ns;
+  return sums;
+}
+
+TEST(TableEncoderTest, EveryFieldReadsBack) {
+  ExportProfile profile = Exported();
+  profile.gaps = {{"spool_full", 90}};
+  SentStacks sent;
+  const Decoded decoded = Decode(EncodeTables(profile, {}, sent));
+  EXPECT_TRUE(std::ranges::is_sorted(decoded.order));
+  EXPECT_EQ(decoded.order.size(), kFleetTables);
+  ASSERT_FALSE(decoded.samples.empty());
+  for (const Sample& row : decoded.samples) {
+    EXPECT_EQ(row.time, profile.start_unix_ns / store::kSecond);
+    EXPECT_EQ(row.host, "testhost");
+    EXPECT_NE(row.executable, "");
+    EXPECT_FALSE(row.labels.contains("host.name") || row.labels.contains("service.name") ||
+                 row.labels.contains("__process.pid"));
+    EXPECT_TRUE(row.state >= 1 && row.state <= 5);
+    EXPECT_EQ(row.wait.empty(), row.state != 4);
+    ASSERT_TRUE(decoded.stacks.contains({row.service, row.hash}));
+    const Stack& stack = decoded.stacks.at({row.service, row.hash});
+    EXPECT_EQ(stack.functions[0] == "[stolen]", row.state == 5);
+  }
+  EXPECT_EQ(SumsOf(decoded.samples), SumsOf(profile));
+  EXPECT_EQ(decoded.clocks, SumsOf(profile));
+  ASSERT_EQ(decoded.windows.size(), 1u);
+  const Window& window = decoded.windows[0];
+  EXPECT_EQ(window.host, "testhost");
+  EXPECT_EQ(window.seconds, static_cast<double>(profile.duration_ns) / 1e9);
+  EXPECT_EQ(window.profd_version, profile.profd_version);
+  EXPECT_EQ(window.rows, decoded.samples.size());
+  EXPECT_EQ(window.other_ns, 0u);
+  EXPECT_EQ(window.gaps, (std::map<std::string, std::uint64_t>{{"spool_full", 90}}));
+  EXPECT_EQ(window.lost.at("ring_full"), 1u);
+}
+
+TEST(TableEncoderTest, SumsAreClosedUnderAnyLimit) {
+  const ExportProfile profile = Exported();
+  for (const std::size_t most : {0u, 1u, 7u, 40u, 1'000u, 100'000u}) {
+    SentStacks sent;
+    const Decoded decoded = Decode(EncodeTables(profile, {.rows = most}, sent));
+    EXPECT_EQ(SumsOf(decoded.samples), SumsOf(profile)) << most;
+    EXPECT_EQ(decoded.clocks, SumsOf(profile)) << most;
+    std::uint64_t other_ns = 0;
+    std::size_t kept = 0;
+    for (const Sample& row : decoded.samples) {
+      const Stack& stack = decoded.stacks.at({row.service, row.hash});
+      if (stack.functions[0] == kOtherStack) {
+        other_ns += row.ns;
+        EXPECT_EQ(row.thread, "");
+        EXPECT_EQ(stack.kinds, std::vector<std::uint8_t>{4});
+      } else {
+        ++kept;
+      }
+    }
+    EXPECT_LE(kept, most);
+    EXPECT_EQ(decoded.windows[0].other_ns, other_ns) << most;
+    EXPECT_EQ(decoded.windows[0].rows, decoded.samples.size());
+  }
+}
+
+TEST(TableEncoderTest, TheLimitKeepsWhatTakesMostTime) {
+  const ExportProfile profile = Exported();
+  SentStacks sent;
+  const Decoded all = Decode(EncodeTables(profile, {}, sent));
+  SentStacks again;
+  const Decoded some = Decode(EncodeTables(profile, {.rows = 20}, again));
+  std::multiset<std::uint64_t> times;
+  for (const Sample& row : all.samples) times.insert(row.ns);
+  const std::uint64_t least = *std::prev(times.end(), 20);
+  for (const Sample& row : some.samples)
+    EXPECT_TRUE(row.ns >= least ||
+                some.stacks.at({row.service, row.hash}).functions[0] == kOtherStack);
+}
+
+TEST(TableEncoderTest, StacksGoOutOnce) {
+  const ExportProfile profile = Exported();
+  SentStacks sent;
+  const Decoded first = Decode(EncodeTables(profile, {}, sent));
+  EXPECT_FALSE(first.stacks.empty());
+  EXPECT_TRUE(Decode(EncodeTables(profile, {}, sent)).stacks.empty());
+  sent.Clear();
+  EXPECT_EQ(Decode(EncodeTables(profile, {}, sent)).stacks.size(), first.stacks.size());
+}
+
+TEST(TableEncoderTest, LargeTablesAreSplit) {
+  const ExportProfile profile = Exported();
+  SentStacks sent;
+  const Decoded whole = Decode(EncodeTables(profile, {.gzip = false}, sent));
+  SentStacks again;
+  const std::string payload = EncodeTables(profile, {.body_bytes = 4'000, .gzip = false}, again);
+  const Decoded split = Decode(payload);
+  EXPECT_GT(split.order.size(), kFleetTables + 4);
+  EXPECT_LE(split.largest, 4'000u);
+  EXPECT_EQ(SumsOf(split.samples), SumsOf(whole.samples));
+  EXPECT_EQ(split.stacks.size(), whole.stacks.size());
+  // Parts of a table are numbered: their tokens differ.
+  std::set<std::pair<FleetTable, std::uint32_t>> parts;
+  const auto sections = UnpackSections(payload);
+  for (const Section& section : *sections)
+    EXPECT_TRUE(parts.emplace(section.table, section.part).second);
+}
+
+TEST(TableEncoderTest, AProfileWithoutRowsIsAWindow) {
+  const ExportProfile profile = Exported(
+      {{.action = RelabelAction::kDrop, .source_labels = {"service.name"}, .regex = ".*"}});
+  SentStacks sent;
+  const Decoded decoded = Decode(EncodeTables(profile, {}, sent));
+  EXPECT_TRUE(decoded.samples.empty());
+  ASSERT_EQ(decoded.windows.size(), 1u);
+  EXPECT_EQ(decoded.windows[0].rows, 0u);
+}
+
+TEST(SectionsTest, DamageIsSeen) {
+  SentStacks sent;
+  const std::string payload = EncodeTables(Exported(), {}, sent);
+  EXPECT_TRUE(UnpackSections(payload));
+  EXPECT_FALSE(UnpackSections(""));
+  EXPECT_FALSE(UnpackSections("otherwise"));
+  std::size_t whole = 0;
+  for (std::size_t length = 0; length < payload.size(); ++length)
+    whole += UnpackSections(std::string_view(payload).substr(0, length)) ? 1 : 0;
+  EXPECT_EQ(whole, kFleetTables);  // no section, one, two and three
+  std::string wrong = payload;
+  wrong[13] = 4;  // there is no such table
+  EXPECT_FALSE(UnpackSections(wrong));
+}
+
+}  // namespace
+}  // namespace profd::fleet
