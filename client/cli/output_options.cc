@@ -106,7 +106,7 @@ void AddGroupBy(Command& command, std::string& text, const std::string& help) {
   std::vector<std::string> names;
   for (const GroupKey key :
        {GroupKey::kProcess, GroupKey::kThread, GroupKey::kComm, GroupKey::kUnit,
-        GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup})
+        GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup, GroupKey::kHost})
     names.emplace_back(NameOf(key));
   command.Add({.group = kOutputGroup,
                .names = "--group-by",

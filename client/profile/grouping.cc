@@ -9,7 +9,7 @@
 namespace profd::client {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, GroupKey>, 7> kNames{{
+constexpr std::array<std::pair<std::string_view, GroupKey>, 8> kNames{{
     {"process", GroupKey::kProcess},
     {"thread", GroupKey::kThread},
     {"comm", GroupKey::kComm},
@@ -17,6 +17,7 @@ constexpr std::array<std::pair<std::string_view, GroupKey>, 7> kNames{{
     {"container", GroupKey::kContainer},
     {"user", GroupKey::kUser},
     {"cgroup", GroupKey::kCgroup},
+    {"host", GroupKey::kHost},
 }};
 
 std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKey key) {
@@ -33,6 +34,7 @@ std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKe
       return UserName(process);
     case GroupKey::kCgroup:
       return process.cgroup();
+    case GroupKey::kHost:
     case GroupKey::kProcess:
       break;
   }
@@ -45,7 +47,7 @@ Result<GroupKey> ParseGroupKey(std::string_view text) {
   for (const auto& [name, key] : kNames)
     if (name == text) return key;
   return Error{ErrorCode::kInvalidArgument, "there is no grouping by " + std::string(text),
-               "group by process, thread, comm, unit, container, user or cgroup"};
+               "group by process, thread, comm, unit, container, user, cgroup or host"};
 }
 
 std::string_view NameOf(GroupKey key) {
@@ -55,8 +57,9 @@ std::string_view NameOf(GroupKey key) {
 }
 
 std::string GroupOf(const v1::Profile& profile, const v1::Thread& thread, GroupKey key) {
-  const std::string name =
-      NameIn(profile.processes(static_cast<int>(thread.process())), thread, key);
+  const v1::Process& process = profile.processes(static_cast<int>(thread.process()));
+  if (key == GroupKey::kHost) return HostName(profile, process);
+  const std::string name = NameIn(process, thread, key);
   return name.empty() ? "[no " + std::string(NameOf(key)) + "]" : name;
 }
 

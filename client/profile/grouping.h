@@ -10,9 +10,10 @@
 
 namespace profd::client {
 
-enum class GroupKey { kProcess, kThread, kComm, kUnit, kContainer, kUser, kCgroup };
+enum class GroupKey { kProcess, kThread, kComm, kUnit, kContainer, kUser, kCgroup, kHost };
 
-// "process", "thread", "comm", "unit", "container", "user", "cgroup". kInvalidArgument otherwise.
+// "process", "thread", "comm", "unit", "container", "user", "cgroup", "host".
+// kInvalidArgument otherwise.
 [[nodiscard]] Result<GroupKey> ParseGroupKey(std::string_view text);
 [[nodiscard]] std::string_view NameOf(GroupKey key);
 

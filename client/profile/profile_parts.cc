@@ -67,8 +67,8 @@ Result<std::uint32_t> ParseId(std::string_view text) {
                ""};
 }
 
-constexpr std::array<std::string_view, 7> kTexts{"comm", "exe",  "cgroup", "container",
-                                                 "unit", "user", "thread"};
+constexpr std::array<std::string_view, 8> kTexts{"comm", "exe",  "cgroup", "container",
+                                                 "unit", "user", "thread", "host"};
 
 bool Fits(std::string_view key, const std::string& value, const v1::Process& process,
           const v1::Thread& thread) {
@@ -76,6 +76,7 @@ bool Fits(std::string_view key, const std::string& value, const v1::Process& pro
   if (key == "cgroup") return value == process.cgroup();
   if (key == "container") return value == process.container();
   if (key == "thread") return value == thread.comm();
+  if (key == "host") return value == HostOf(process);
   if (key == "unit") return value == process.unit() || value + ".service" == process.unit();
   if (key == "user")
     return value == process.user() || (process.has_uid() && value == std::to_string(process.uid()));

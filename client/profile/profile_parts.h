@@ -20,7 +20,8 @@ namespace profd::client {
 struct ThreadFilter {
   std::optional<std::uint32_t> pid;
   std::optional<std::uint32_t> tid;
-  // Of "comm", "exe", "cgroup", "container", "unit", "user" of the process, or "thread": its value.
+  // Of "comm", "exe", "cgroup", "container", "unit", "user", "host" of the process, or "thread":
+  // its value.
   std::vector<std::pair<std::string, std::string>> texts;
 
   // "pid=12", "unit=nginx,thread=bio_aof": names are compared as they are. An exe may be a path or

@@ -283,13 +283,17 @@ class Builder {
     const v1::Switches& all = profile_.switches();
     if (all.by_interrupt(i)) return Detail({{"woken by", "an interrupt"}});
     if (all.waker_tid(i) == 0) return 0;
-    const int waker = ThreadAt(all.waker_tid(i), all.woken_ns(i));
+    const int waker = ThreadAt(all.waker_tid(i), all.woken_ns(i), all.thread(i));
     return Detail({{"woken by", waker < 0 ? "thread " + std::to_string(all.waker_tid(i))
                                           : ThreadName(profile_.threads(waker))}});
   }
 
-  // The thread that had this tid then; -1: none of the profile.
-  int ThreadAt(std::uint32_t tid, std::uint64_t time_ns) {
+  [[nodiscard]] std::string_view HostOfThread(int thread) const {
+    return HostOf(profile_.processes(static_cast<int>(profile_.threads(thread).process())));
+  }
+
+  // The thread that had this tid then, on the host of `beside`; -1: none of the profile.
+  int ThreadAt(std::uint32_t tid, std::uint64_t time_ns, std::uint32_t beside) {
     if (threads_by_tid_.empty())
       for (int i = 0; i < profile_.threads_size(); ++i)
         if (profile_.threads(i).group_size() == 0)
@@ -297,7 +301,9 @@ class Builder {
     const auto [first, last] = threads_by_tid_.equal_range(tid);
     for (auto at = first; at != last; ++at) {
       const v1::Thread& thread = profile_.threads(at->second);
-      if (thread.begin_ns() <= time_ns && time_ns < thread.end_ns()) return at->second;
+      if (thread.begin_ns() <= time_ns && time_ns < thread.end_ns() &&
+          HostOfThread(at->second) == HostOfThread(static_cast<int>(beside)))
+        return at->second;
     }
     return -1;
   }
@@ -309,7 +315,7 @@ class Builder {
       const std::uint64_t time_ns = all.woken_ns(i);
       const std::uint32_t to = switches_row_[all.thread(i)];
       if (all.waker_tid(i) == 0 || time_ns == 0 || to == kNoRow) continue;
-      const int waker = ThreadAt(all.waker_tid(i), time_ns);
+      const int waker = ThreadAt(all.waker_tid(i), time_ns, all.thread(i));
       const std::uint32_t from =
           waker < 0 ? kNoRow : switches_row_[static_cast<std::size_t>(waker)];
       const v1::Thread& wakee = profile_.threads(static_cast<int>(all.thread(i)));

@@ -20,6 +20,12 @@ std::optional<std::string_view> LabelIn(const v1::Profile& profile, std::uint32_
   return found->value();
 }
 
+std::optional<std::string_view> LabelIn(const v1::Process& process, std::string_view name) {
+  const auto found = process.labels().find(std::string(name));
+  if (found == process.labels().end()) return std::nullopt;
+  return found->second;
+}
+
 std::string LabelsText(const v1::Profile& profile, std::uint32_t labels) {
   std::string text;
   if (labels == 0) return text;

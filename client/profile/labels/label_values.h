@@ -1,4 +1,5 @@
-// LabelValues: what threads have published about their work, in a profile.
+// LabelValues: what threads have published about their work, in a profile, and what processes are
+// called.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,10 @@ namespace profd::client {
 // long as the profile.
 [[nodiscard]] std::optional<std::string_view> LabelIn(const v1::Profile& profile,
                                                       std::uint32_t labels, std::string_view name);
+
+// The same of a process: "service.name", "host.name".
+[[nodiscard]] std::optional<std::string_view> LabelIn(const v1::Process& process,
+                                                      std::string_view name);
 
 // "part=load, step=3"; "" for none. Safe.
 [[nodiscard]] std::string LabelsText(const v1::Profile& profile, std::uint32_t labels);

@@ -184,7 +184,10 @@ constexpr std::array kKeys{
               .number = ThreadNumber,
               .text =
                   [](const KeyContext& context, std::uint64_t thread) {
-                    return ThreadName(context.profile.threads(static_cast<int>(thread)));
+                    const v1::Profile& profile = context.profile;
+                    const v1::Thread& one = profile.threads(static_cast<int>(thread));
+                    const auto process = static_cast<int>(one.process());
+                    return ThreadName(one) + OnHost(profile.processes(process));
                   }},
     ReportKey{.name = "process",
               .plural = "processes",
@@ -193,6 +196,15 @@ constexpr std::array kKeys{
               .text =
                   [](const KeyContext& context, std::uint64_t process) {
                     return ProcessName(context.profile.processes(static_cast<int>(process)));
+                  }},
+    ReportKey{.name = "host",
+              .plural = "hosts",
+              .help = "hosts, of a profile of several",
+              .number = ProcessNumber,
+              .text =
+                  [](const KeyContext& context, std::uint64_t process) {
+                    return HostName(context.profile,
+                                    context.profile.processes(static_cast<int>(process)));
                   }},
     ReportKey{.name = "class",
               .plural = "classes of the rules",
@@ -243,13 +255,18 @@ constexpr std::array kKeys{
                   }},
 };
 
+// What the thread has published, and its process.
 std::uint64_t LabelNumber(const KeyContext& context, int sample) {
-  return LabelsOf(context.profile, sample);
+  return ProcessNumber(context, sample) << 32 | LabelsOf(context.profile, sample);
 }
 
-std::string LabelText(const KeyContext& context, std::uint64_t labels) {
-  const auto value = LabelIn(context.profile, static_cast<std::uint32_t>(labels), context.label);
-  return value ? SafeName(*value) : "[no label]";
+// What a process is called stands where its thread says nothing itself.
+std::string LabelText(const KeyContext& context, std::uint64_t number) {
+  const v1::Profile& profile = context.profile;
+  if (const auto value = LabelIn(profile, static_cast<std::uint32_t>(number), context.label))
+    return SafeName(*value);
+  const auto of_process = LabelIn(profile.processes(static_cast<int>(number >> 32)), context.label);
+  return of_process ? SafeName(*of_process) : "[no label]";
 }
 
 // A key of a label, with the texts that it refers to.

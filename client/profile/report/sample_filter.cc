@@ -111,8 +111,20 @@ class Judge {
     for (std::uint32_t labels = 0; labels <= static_cast<std::uint32_t>(profile_.label_sets_size());
          ++labels) {
       const auto value = LabelIn(profile_, labels, node_.label);
+      says_.push_back(value.has_value());
       known_.push_back(value && Fits(node_, {*value}));
     }
+    for (const v1::Thread& thread : profile_.threads()) {
+      const auto value =
+          LabelIn(profile_.processes(static_cast<int>(thread.process())), node_.label);
+      thread_has_.push_back(value && Fits(node_, {*value}));
+    }
+  }
+
+  // What a process is called stands where its thread says nothing itself.
+  [[nodiscard]] bool HasLabel(int sample) const {
+    const std::uint32_t labels = LabelsOf(profile_, sample);
+    return says_[labels] ? known_[labels] : thread_has_[profile_.samples().thread(sample)];
   }
 
   [[nodiscard]] bool Compare(int sample) const {
@@ -122,7 +134,7 @@ class Judge {
       case FilterField::kProcess:
         return known_[samples.thread(sample)];
       case FilterField::kLabel:
-        return known_[LabelsOf(profile_, sample)];
+        return HasLabel(sample);
       case FilterField::kState: {
         const TimePart part = PartOf(profile_, sample);
         const bool running = part == TimePart::kWorking || part == TimePart::kSpinning;
@@ -150,6 +162,9 @@ class Judge {
   const FilterNode& node_;
   std::vector<Judge> parts_;
   std::vector<bool> known_;  // by node, thread or labels of the profile
+  // Of kLabel:
+  std::vector<bool> says_;        // by labels: whether they have this one
+  std::vector<bool> thread_has_;  // by thread: whether the label of its process fits
 };
 
 template <typename T>
@@ -178,6 +193,7 @@ void KeepSamples(v1::Samples& samples, const std::vector<bool>& keep) {
   Keep(*samples.mutable_path(), keep);
   Keep(*samples.mutable_labels(), keep);
   Keep(*samples.mutable_cpu(), keep);
+  Keep(*samples.mutable_sibling_busy(), keep);
 }
 
 }  // namespace
