@@ -44,7 +44,7 @@ static __always_inline int is_requested(__u64 sessions) {
 /* What a clock showed at an epoch. */
 struct epoch_totals {
   u32 number; /* of control.epoch, its lower half; 0: none yet */
-  u32 state;  /* enum profd_thread_state */
+  struct profd_moves moves;
   u64 time_ns;
   u64 since_ns; /* when the state of that moment began */
   struct profd_clock clock;
@@ -57,30 +57,35 @@ struct epoch_totals {
  */
 struct thread {
   u64 begin_ns;
-  u64 sequence;
-  u64 sessions;       /* bit i: member of session i; written with atomics */
-  u64 since_ns;       /* when the present interval began */
-  u32 state;          /* enum profd_thread_state */
-  u32 kind;           /* off CPU: enum profd_blocked or enum profd_runnable, by state */
+  u32 sequence;
+  u32 generation; /* of the clock: control.clock_generation when it was made, its lower half */
+  u64 sessions;   /* bit i: member of session i; written with atomics */
+  u64 since_ns;   /* when the present interval began */
+  u8 state;       /* enum profd_thread_state */
+  u8 kind;        /* off CPU: enum profd_blocked or enum profd_runnable, by state */
+  u16 cpu;        /* it ran on last; NO_CPU: it has not run yet */
+  u16 task_state; /* prev_state of the last switch-out */
+  u8 kept_state;  /* enum profd_thread_state as of `kept` */
+  u8 padding;
   u64 run_delay;      /* sched_info.run_delay at the last switch-out */
   u64 sum_exec;       /* se.sum_exec_runtime at the last switch-out */
   u64 stolen;         /* stolen_from_cpu when it came; task.bpf.h */
   u64 switch_in_ns;   /* when the hook saw it come, since the last switch-out; else 0 */
   u64 woken_ns;       /* first wake-up, of this wait if it is not before since_ns; kept only with
                          PROFD_SPLIT_WAKEUP, or by on_waking */
-  u32 cpu;            /* it ran on last */
-  u32 task_state;     /* prev_state of the last switch-out */
   u64 read_queued;    /* sched_info.last_queued that a reading saw, and how it dated it; */
   u64 read_queued_ns; /* written by readers, so that all date one wait alike */
-  u64 generation;     /* of the clock: control.clock_generation when it was made */
   u32 quiet;          /* enum quiet; changed with atomics */
   u32 samples;        /* that were due in off-CPU intervals, whatever became of them */
   u64 followed;       /* bit i: followed for session i; written with atomics */
   u64 followed_until_ns;
   u32 exiting; /* exiting.bpf.h: 1 + the slot where it is counted; 0: in none */
+  struct profd_moves moves;
   struct profd_clock clock;
   struct epoch_totals kept;
 };
+
+#define NO_CPU 0xffff
 
 /* Whether user space knows of a thread that is beyond the share of its process or user. */
 enum quiet {
@@ -619,6 +624,23 @@ struct {
   __type(key, u32);
   __array(values, struct unwind_slab);
 } unwind_pool SEC(".maps");
+
+/* Key: CPU; as many as the host may have. Written by user space. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct profd_cpu_place);
+} cpu_places SEC(".maps");
+
+/* Key: CPU. The address of its run queue, which stays the same; 0: not known yet. Written by the
+ * assign iterator: some thread is always bound to each CPU. */
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, u64);
+} run_queues SEC(".maps");
 
 static __always_inline struct switch_state* this_switch(void) {
   u32 zero = 0;

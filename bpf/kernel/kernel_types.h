@@ -19,9 +19,13 @@ struct sched_info {
   unsigned long long last_queued;  /* the same; 0 = not waiting for a CPU */
 };
 
+struct task_struct;
+
 struct rq {
   __u64 clock;
   __u64 clock_task;
+  int cpu; /* with CONFIG_SMP */
+  struct task_struct* curr;
 };
 struct cfs_rq {
   struct rq* rq; /* with CONFIG_FAIR_GROUP_SCHED */

@@ -29,6 +29,8 @@ static __always_inline struct profd_clock_event* begin_clock_event(struct task_s
   event->final = thread->clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   event->own_tid = event->reserved = 0;
+  if (constants.places) event->event.flags |= PROFD_CLOCK_MOVES;
+  event->moves_final = thread->moves;
   return event;
 }
 
@@ -45,10 +47,12 @@ static __noinline void send_thread_end(struct task_struct* task, const struct th
     event->epoch = thread->kept.number;
     event->epoch_ns = thread->kept.time_ns;
     event->at_epoch = thread->kept.clock;
+    event->moves_at_epoch = thread->kept.moves;
   } else {
     event->epoch = 0;
     event->epoch_ns = 0;
     __builtin_memset(&event->at_epoch, 0, sizeof(event->at_epoch));
+    __builtin_memset(&event->moves_at_epoch, 0, sizeof(event->moves_at_epoch));
   }
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }
@@ -120,7 +124,7 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
   __sync_fetch_and_or(&thread->sessions, sessions);
   read_kernel_accounting(child, &accounting);
   if (sessions && !is_announced(parent, new_process, now)) thread->quiet = QUIET;
-  clock_begin_created(thread, now, &accounting, bpf_get_smp_processor_id());
+  clock_begin_created(thread, now, &accounting);
   if (sessions && !thread->quiet) send_fork(parent, child, now, sessions, new_process);
   if (sessions & control.visited_sessions) add_new_thread(child, now);
   if (cost_is_due(now)) add_cost(now);

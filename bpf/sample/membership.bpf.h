@@ -19,6 +19,7 @@ static __always_inline void send_joining(struct task_struct* task, const struct 
   event->epoch = control.epoch;
   event->epoch_ns = now;
   event->at_epoch = copy->clock;
+  event->moves_at_epoch = copy->moves;
   bpf_ringbuf_submit(event, wakeup_flag(&ring_sched, PROFD_RING_SCHED_BYTES));
 }
 

@@ -48,6 +48,9 @@ static __always_inline void fill_observed_clock(struct profd_clock_event* event,
   event->stack_number = observed->stack_number;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   event->own_tid = event->reserved = 0;
+  /* The kernel counts migrations, and not how far they lead. */
+  __builtin_memset(&event->moves_at_epoch, 0, sizeof(event->moves_at_epoch));
+  __builtin_memset(&event->moves_final, 0, sizeof(event->moves_final));
 }
 
 static __always_inline void write_totals(struct seq_file* out, struct task_struct* task,

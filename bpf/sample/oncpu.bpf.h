@@ -9,6 +9,7 @@
 #include "bpf/sample/quiet.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
 #include "bpf/thread/cost.bpf.h"
+#include "bpf/thread/sibling.bpf.h"
 
 static __always_inline void take_on_cpu_stacks(struct bpf_perf_event_data* ctx,
                                                struct sample_buffer* sample, struct walk* walk,
@@ -67,6 +68,7 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   barrier();
   begin_sample(&scratch->sample.event, task, PROFD_EVENT_ON_CPU, now, sessions);
   scratch->sample.event.period_ns = weight;
+  scratch->sample.event.event.flags |= sibling_flags(scratch->sample.event.event.cpu);
   scratch->sample.event.followed_sessions = followed & control.on_cpu_sessions;
   take_on_cpu_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,

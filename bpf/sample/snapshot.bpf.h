@@ -28,7 +28,7 @@ static __always_inline void adopt_thread(struct task_struct* task, struct thread
   }
   if (state == PROFD_STATE_BLOCKED) since_ns = left_cpu_at(task, now);
   thread->task_state = task_state;
-  clock_begin(thread, since_ns, state, kind, &accounting, 0);
+  clock_begin(thread, since_ns, state, kind, &accounting, task->thread_info.cpu);
 }
 
 /* Gives a thread its clock and its membership in the sessions that start. */
@@ -45,7 +45,8 @@ static __always_inline void assign_thread(struct task_struct* task) {
     if (!ends) count(PROFD_COUNTER_STORAGE_FAILED);
     return;
   }
-  if (!ends && (!thread->begin_ns || thread->generation != control.clock_generation))
+  note_run_queue(task);
+  if (!ends && (!thread->begin_ns || thread->generation != (u32)control.clock_generation))
     adopt_thread(task, thread);
   if (!starting) return;
   __sync_fetch_and_and(&thread->followed, ~starting); /* of an earlier session */
@@ -99,13 +100,16 @@ static __always_inline void write_clock(struct seq_file* out, struct task_struct
   event->epoch_ns = copy->kept.time_ns;
   event->begin_ns = copy->begin_ns;
   event->since_ns = copy->kept.since_ns;
-  event->state = copy->kept.state;
+  event->state = copy->kept_state;
   event->number = copy->samples;
   event->at_epoch = copy->kept.clock;
   event->final = copy->kept.clock;
   __builtin_memcpy(event->comm, task->comm, PROFD_COMM_LEN);
   event->own_tid = own_tid(task);
   event->reserved = 0;
+  event->event.flags = constants.places ? PROFD_CLOCK_MOVES : 0;
+  event->moves_at_epoch = copy->kept.moves;
+  event->moves_final = copy->kept.moves;
   bpf_seq_write(out, event, sizeof(*event));
 }
 
@@ -128,7 +132,7 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
 
 static __always_inline u64 moves_of(const struct task_struct* task, const struct thread* thread,
                                     int by_kernel) {
-  return by_kernel ? switches_of(task) << 1 : *(volatile const u64*)&thread->sequence;
+  return by_kernel ? switches_of(task) << 1 : *(volatile const u32*)&thread->sequence;
 }
 
 /* Where no hook keeps the thread's clock: by what the kernel says. */

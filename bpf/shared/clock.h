@@ -36,6 +36,27 @@ struct profd_clock {
   __u64 stolen_ns[PROFD_STOLEN_MAX];
 };
 
+/*
+ * Of `migrations`, those to another core, to another last-level cache and to another NUMA node,
+ * each counted by itself. Only differences mean anything, modulo 2^32.
+ */
+struct profd_moves {
+  __u32 core;
+  __u32 cache;
+  __u32 node;
+};
+
+/* Where a CPU is: the lowest CPU of its core, the lowest with the same last-level cache, and its
+ * NUMA node. `sibling` is the next CPU of its core. */
+struct profd_cpu_place {
+  __u32 core; /* PROFD_NOWHERE: none of it is known */
+  __u32 cache;
+  __u32 node;
+  __u32 sibling; /* PROFD_NOWHERE: it is the only one */
+};
+
+#define PROFD_NOWHERE 0xffffffffu
+
 enum profd_thread_state {
   PROFD_STATE_ON_CPU,
   PROFD_STATE_RUNNABLE,

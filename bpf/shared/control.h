@@ -37,6 +37,8 @@ struct profd_constants {
   __u32 pidns_inum;  /* inode number of profd's pid namespace; 0 = compare by level only */
   __u32 share_scale; /* how much shares are multiplied by, at least 1; shares.h */
   __u64 point_seed;  /* of the sampling points; points.h */
+  __u32 places;      /* 1: user space has said where CPUs are */
+  __u32 reserved;
 };
 
 #define PROFD_STOLEN_SHIFT 20

@@ -11,9 +11,9 @@
 #endif
 
 /* Written into recordings; raised with every incompatible change. */
-#define PROFD_EVENTS_VERSION 5
+#define PROFD_EVENTS_VERSION 6
 /* The oldest one that readers know: its clocks have no stolen_ns. Samples of 2 and 3 end before
- * followed_sessions, clock events of 2 to 4 before own_tid. */
+ * followed_sessions, clock events of 2 to 4 before own_tid, those of 5 before moves_at_epoch. */
 #define PROFD_EVENTS_VERSION_OLDEST 2
 
 enum profd_event_kind {

@@ -26,6 +26,7 @@
  * kinds of blocked and runnable are not known. */
 #define PROFD_CLOCK_OBSERVED 1
 #define PROFD_CLOCK_FREED 2 /* THREAD_END: the end was reported before, and lies somewhat later */
+#define PROFD_CLOCK_MOVES 4 /* migrations are counted by distance; else moves_* are 0 */
 
 /*
  * CLOCK: `at_epoch` holds the totals as of `epoch_ns`, `final` equals it.
@@ -55,6 +56,8 @@ struct profd_clock_event {
   char comm[PROFD_COMM_LEN];
   __u32 own_tid; /* as the thread's own pid namespace has it, where that is not profd's; else 0 */
   __u32 reserved;
+  struct profd_moves moves_at_epoch;
+  struct profd_moves moves_final;
 };
 
 /* flags of sample events */
@@ -74,6 +77,9 @@ struct profd_clock_event {
 /* OFF_CPU, 5 bits: beyond the share of its process a sample stands for 2^h, in period_ns, too */
 #define PROFD_SAMPLE_HALVINGS_SHIFT 10
 #define PROFD_SAMPLE_HALVINGS_MASK 31
+/* ON_CPU: whether another thread ran on the next CPU of the same core; neither: not known. */
+#define PROFD_SAMPLE_SIBLING_IDLE 1024
+#define PROFD_SAMPLE_SIBLING_BUSY 2048
 /* OFF_CPU of sessions in snapshot mode: an observer has found the thread so at time_ns. */
 #define PROFD_SAMPLE_OBSERVED 32768
 
@@ -368,7 +374,7 @@ struct profd_python_code_event {
 };
 
 /* Both compilers see these; tests/unit/bpf checks every offset. */
-PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 24, "profd_clock_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 48, "profd_clock_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 104, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");

@@ -97,9 +97,10 @@ static __noinline void keep_epoch(struct thread* thread, u64 whole, u64 part) {
   u32 state = thread->state;
   if (state == PROFD_STATE_ON_CPU) part = part ? stolen_until(part, length, whole) : 0;
   kept->clock = thread->clock;
+  kept->moves = thread->moves;
   add_interval(&kept->clock, state, thread->kind, length, part);
   if (state == PROFD_STATE_BLOCKED && length > part) state = PROFD_STATE_RUNNABLE;
-  kept->state = state;
+  thread->kept_state = state;
   kept->since_ns = thread->since_ns;
   kept->time_ns = epoch_ns;
   kept->number = control.epoch;
@@ -146,6 +147,18 @@ static __always_inline void close_on_cpu(struct thread* thread, u64 end_ns, u64 
   close_interval(thread, end_ns, length_of(thread->since_ns, end_ns), stolen);
 }
 
+/* Counts a migration by how far it leads. A global function: as above. */
+__noinline int count_move(struct thread* thread, u32 from, u32 to) {
+  const struct profd_cpu_place* left = bpf_map_lookup_elem(&cpu_places, &from);
+  const struct profd_cpu_place* came = bpf_map_lookup_elem(&cpu_places, &to);
+  if (!thread || !left || !came) return 0;
+  if (left->core == PROFD_NOWHERE || came->core == PROFD_NOWHERE) return 0;
+  thread->moves.core += left->core != came->core;
+  thread->moves.cache += left->cache != came->cache;
+  thread->moves.node += left->node != came->node;
+  return 0;
+}
+
 /* Begins an interval on a CPU where the last one ended. */
 static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
   struct profd_clock* clock = &thread->clock;
@@ -154,7 +167,11 @@ static __always_inline void open_on_cpu(struct thread* thread, u32 cpu) {
     clock->runnable_count[PROFD_AFTER_WAKEUP]++;
   clock->on_cpu_count++;
   if (thread->cpu != cpu) {
-    clock->migrations++;
+    /* Where a new thread begins is no migration. */
+    if (thread->cpu != NO_CPU) {
+      clock->migrations++;
+      if (constants.places) count_move(thread, thread->cpu, cpu);
+    }
     thread->cpu = cpu;
   }
   thread->state = PROFD_STATE_ON_CPU;
@@ -334,6 +351,8 @@ static __always_inline void begin_clock(struct thread* thread, u64 now, u32 stat
                                         u64 blocks) {
   __builtin_memset(&thread->clock, 0, sizeof(thread->clock));
   __builtin_memset(&thread->kept, 0, sizeof(thread->kept));
+  __builtin_memset(&thread->moves, 0, sizeof(thread->moves));
+  thread->kept_state = 0;
   thread->switch_in_ns = 0;
   thread->woken_ns = 0;
   thread->exiting = 0;
@@ -369,7 +388,6 @@ static __always_inline void clock_begin(struct thread* thread, u64 now, u32 stat
  * (some us, or for as long as the parent is preempted meanwhile): that is blocked, but no switch.
  */
 static __always_inline void clock_begin_created(struct thread* thread, u64 now,
-                                                const struct kernel_accounting* accounting,
-                                                u32 cpu) {
-  begin_clock(thread, now, PROFD_STATE_BLOCKED, PROFD_UNINTERRUPTIBLE, accounting, cpu, 0);
+                                                const struct kernel_accounting* accounting) {
+  begin_clock(thread, now, PROFD_STATE_BLOCKED, PROFD_UNINTERRUPTIBLE, accounting, NO_CPU, 0);
 }

@@ -13,14 +13,14 @@
 /* The thread begins to exit. */
 static __always_inline void begin_exit(struct thread* thread) {
   u32 slot = control.exit_slot & 1;
-  if (thread->generation != control.clock_generation || thread->exiting) return;
+  if (thread->generation != (u32)control.clock_generation || thread->exiting) return;
   thread->exiting = 1 + slot;
   __sync_fetch_and_add(&words.exiting[slot], 1);
 }
 
 /* It has ended, or its clock was read: no more need to wait for it. */
 static __always_inline void end_exit(struct thread* thread) {
-  u32 was = thread->generation == control.clock_generation ? thread->exiting : 0;
+  u32 was = thread->generation == (u32)control.clock_generation ? thread->exiting : 0;
   if (was && __sync_val_compare_and_swap(&thread->exiting, was, 0u) == was)
     __sync_fetch_and_add(&words.exiting[(was - 1) & 1], -1);
 }

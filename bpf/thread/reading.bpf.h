@@ -27,14 +27,14 @@ static __always_inline u64 waits_since(struct task_struct* task, struct thread* 
 static __always_inline int copy_thread(struct task_struct* task, struct thread* thread, u64 now,
                                        struct thread* copy, struct kernel_accounting* accounting,
                                        struct present_state* present) {
-  u64 sequence = *(volatile const u64*)&thread->sequence;
+  u32 sequence = *(volatile const u32*)&thread->sequence;
   barrier();
   *copy = *thread;
   read_kernel_accounting(task, accounting);
   present->queued_ns = waits_since(task, thread, now);
   present->running = is_running(task);
   barrier();
-  return !(sequence & 1) && sequence == *(volatile const u64*)&thread->sequence;
+  return !(sequence & 1) && sequence == *(volatile const u32*)&thread->sequence;
 }
 
 /* The same, brought up to now; 0: it switched during every try. */

@@ -44,7 +44,7 @@ static __always_inline struct thread* find_thread(struct task_struct* task) {
 /* Its storage, if its clock was made since the switch hooks were attached. */
 static __always_inline struct thread* find_clock(struct task_struct* task) {
   struct thread* thread = find_thread(task);
-  return thread && thread->generation == control.clock_generation ? thread : 0;
+  return thread && thread->generation == (u32)control.clock_generation ? thread : 0;
 }
 
 /*
@@ -70,4 +70,16 @@ static __always_inline void read_kernel_accounting(struct task_struct* task,
   accounting->sum_exec = task->se.sum_exec_runtime;
   accounting->run_delay = bpf_core_field_exists(task->sched_info) ? task->sched_info.run_delay : 0;
   accounting->stolen = stolen_from_cpu(task);
+}
+
+/* Remembers the run queue that a thread is on, or was on last: for sibling.bpf.h. */
+static __always_inline void note_run_queue(struct task_struct* task) {
+  struct rq* run_queue;
+  u64* noted;
+  u32 cpu;
+  if (!bpf_core_field_exists(struct cfs_rq, rq) || !bpf_core_field_exists(struct rq, cpu)) return;
+  run_queue = BPF_CORE_READ(task, se.cfs_rq, rq);
+  cpu = BPF_CORE_READ(run_queue, cpu);
+  noted = run_queue ? bpf_map_lookup_elem(&run_queues, &cpu) : 0;
+  if (noted) *noted = (u64)run_queue;
 }

@@ -19,8 +19,8 @@ ThreadsVerb::ThreadsVerb()
                     "history. For each process it shows what its threads do on average, which "
                     "part of the CPUs that it may use does work, how many of its threads ran at "
                     "once and how many wanted to, and what to change, where the numbers say so. "
-                    "For each thread it shows its states, switches and CPUs. The history does "
-                    "not keep how many threads ran at once.",
+                    "For each thread it shows its states, switches, CPUs, and how often it "
+                    "moved how far. The history does not keep how many threads ran at once.",
            .footer = "Examples:\n"
                      "  profctl threads 1234\n"
                      "  profctl threads out.json -o threads.csv\n"

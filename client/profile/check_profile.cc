@@ -60,7 +60,7 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.cpu_size() != 0 && samples.cpu_size() != size)
     return Corrupt("its sample columns differ in length");
-  if (samples.sibling_busy_size() != 0 && samples.sibling_busy_size() != size)
+  if (samples.sibling_size() != 0 && samples.sibling_size() != size)
     return Corrupt("its sample columns differ in length");
   if (samples.rule_node_size() != samples.rule_size())
     return Corrupt("its sample columns differ in length");

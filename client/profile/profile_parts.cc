@@ -34,6 +34,7 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
   if (from.path_size() > 0) to.add_path(from.path(index));
   if (from.labels_size() > 0) to.add_labels(from.labels(index));
   if (from.cpu_size() > 0) to.add_cpu(from.cpu(index));
+  if (from.sibling_size() > 0) to.add_sibling(from.sibling(index));
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;

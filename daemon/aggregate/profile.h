@@ -16,12 +16,14 @@
 #include "daemon/aggregate/steps/step_events.h"
 #include "daemon/aggregate/switches/thread_switches.h"
 #include "daemon/aggregate/waits/path.h"
+#include "daemon/aggregate/weights/lifetime.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/named_count.h"
 #include "daemon/process/process_info.h"
 #include "daemon/process/sample.h"
 #include "daemon/source/procfs/cpu_limits.h"
 #include "daemon/symbolize/names/symbolizer.h"
+#include "daemon/wire/cpu_place.h"
 
 namespace profd::aggregate {
 
@@ -64,10 +66,11 @@ struct ProfileThread {
   // so that the closure error can show a fault of the clock.
   std::uint64_t begin_ns = 0;
   std::uint64_t end_ns = 0;
-  profd_clock clock{};              // times inside the session, exact but for PROFD_STOLEN_SPREAD
-  bool began = false;               // inside the session
-  bool exited = false;              // inside the session
-  bool clock_missing = false;       // the clock was not read: the samples are not scaled
+  profd_clock clock{};         // times inside the session, exact but for PROFD_STOLEN_SPREAD
+  bool began = false;          // inside the session
+  bool exited = false;         // inside the session
+  bool clock_missing = false;  // the clock was not read: the samples are not scaled
+  std::optional<Migrations> migrations;  // of clock.migrations; nothing: not counted by distance
   std::vector<std::uint16_t> cpus;  // on which samples saw it, ascending; of requested sessions
   // By state: what an edge weighs, as a fraction of weight_ns / count of its sample
   // (sampling_error.h); 0: not known.
@@ -98,6 +101,7 @@ struct ProfileSample {
   std::uint32_t path = 0;    // kBlocked: end of the path, index into paths; 0: none is known
   std::uint32_t labels = 0;  // 1 + index into label_sets; 0: none
   std::uint16_t cpu = 0;     // kOnCpu, of requested sessions: 1 + its number; 0: not known
+  process::Sibling sibling = process::Sibling::kUnknown;  // the same
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
@@ -127,7 +131,8 @@ struct Profile {
   std::string kernel;
   std::string hook;
   std::string profd_version;
-  std::uint32_t cpus = 0;  // of the host that were online; 0: not known
+  std::uint32_t cpus = 0;            // of the host that were online; 0: not known
+  std::vector<CpuPlace> cpu_places;  // of these, ascending; empty: not known
   bool no_hardware_counters = false;
   std::vector<ProfileProcess> processes;
   std::vector<ProfileThread> threads;

@@ -110,6 +110,7 @@ void ProfileAssembly::AddThreads() {
     thread.began = life.began;
     thread.exited = life.exited;
     thread.clock_missing = life.clock_missing;
+    thread.migrations = life.migrations;
     if ((mode_ & PROFD_SESSION_BACKGROUND) == 0) thread.cpus = history.cpus();
     profile_.threads.push_back(std::move(thread));
     lives_.push_back(life);
@@ -244,7 +245,10 @@ ProfileSample ProfileAssembly::SampleOf(std::uint32_t thread, const SamplePart& 
   sample.gil = GilFor(thread, &part);
   const auto index = static_cast<std::size_t>(&part - input_.parts.data());
   sample.labels = input_.labels.OfPart(index);
-  if (index < input_.part_cpus.size()) sample.cpu = input_.part_cpus[index];
+  if (index < input_.part_cpus.size()) {
+    sample.cpu = input_.part_cpus[index].number;
+    sample.sibling = input_.part_cpus[index].sibling;
+  }
   return sample;
 }
 

@@ -42,7 +42,7 @@ struct AssemblyInput {
   const WaitLog* waits = nullptr;       // null: who ends waits was not captured
   const StepEvents* steps = nullptr;    // their threads are indices into `threads`; null: none
   const SwitchLog* switches = nullptr;  // null: they were not recorded
-  const std::vector<std::uint16_t>& part_cpus;
+  const std::vector<PartCpu>& part_cpus;
 };
 
 // Used once, by the thread that builds the profile. The input must outlive it. It fills processes,

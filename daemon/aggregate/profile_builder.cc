@@ -231,7 +231,8 @@ bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& s
   labels_.SetPart(parts_.size() - 1, labels_.Intern(symbolized.sample));
   if ((start_.mode & PROFD_SESSION_BACKGROUND) == 0 && part.state == process::State::kOnCpu) {
     part_cpus_.resize(parts_.size());
-    part_cpus_.back() = static_cast<std::uint16_t>(symbolized.sample.cpu + 1);
+    part_cpus_.back() = {static_cast<std::uint16_t>(symbolized.sample.cpu + 1),
+                         symbolized.sample.sibling};
   }
   samples_ += part.count;
   return true;
@@ -486,7 +487,7 @@ std::size_t ProfileBuilder::bytes() const {
   constexpr std::size_t kProcessBytes = 512;
   return parts_.capacity() * sizeof(SamplePart) + labels_.bytes() + observed_.bytes() +
          stacks_.bytes() + (waits_ ? waits_->bytes() : 0) + steps_.bytes() +
-         part_cpus_.capacity() * sizeof(std::uint16_t) + (switches_ ? switches_->bytes() : 0) +
+         part_cpus_.capacity() * sizeof(PartCpu) + (switches_ ? switches_->bytes() : 0) +
          threads_.size() * kThreadBytes + processes_.size() * kProcessBytes;
 }
 
@@ -531,6 +532,7 @@ void ProfileBuilder::DescribeSession(const wire::SessionEvent& end, Profile& pro
   profile.profd_version = origin_.profd_version;
   profile.cpus = origin_.cpus;
   profile.no_hardware_counters = origin_.no_hardware_counters;
+  profile.cpu_places = origin_.cpu_places;
   profile.hook = source::HookName(start_.hook);
   profile.cost.daemon_cpu_ns =
       end.own_cpu_ns > start_.own_cpu_ns ? end.own_cpu_ns - start_.own_cpu_ns : 0;

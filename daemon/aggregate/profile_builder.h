@@ -39,6 +39,7 @@ struct ProfileOrigin {
   bool innermost_pids = false;
   std::uint32_t cpus = 0;  // that are online; 0: not known, as in a replay
   bool no_hardware_counters = false;
+  std::vector<CpuPlace> cpu_places;  // that are online; empty: not known
 };
 
 // Belongs to one session and lives on the symbolizer thread. Events must come in order of time.
@@ -146,8 +147,8 @@ class ProfileBuilder {
   ObservedStacks observed_;
   std::optional<WaitLog> waits_;  // with PROFD_SESSION_WAKERS
   StepLog steps_;
-  std::optional<SwitchLog> switches_;     // with PROFD_SESSION_SWITCHES
-  std::vector<std::uint16_t> part_cpus_;  // by part: 1 + the CPU, or 0; of requested sessions
+  std::optional<SwitchLog> switches_;  // with PROFD_SESSION_SWITCHES
+  std::vector<PartCpu> part_cpus_;     // by part; of requested sessions
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;

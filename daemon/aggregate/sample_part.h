@@ -28,6 +28,12 @@ struct SamplePart {
 };
 static_assert(sizeof(SamplePart) == 40);
 
+// Where the thread of an on-CPU part ran.
+struct PartCpu {
+  std::uint16_t number = 0;  // 1 + the CPU; 0: not known
+  process::Sibling sibling = process::Sibling::kUnknown;
+};
+
 // 104 days. No true weight is that large, and a false one must not overflow the sums.
 inline constexpr std::uint64_t kMaxWeightNs = 9'000'000'000'000'000;
 

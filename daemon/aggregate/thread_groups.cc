@@ -231,6 +231,13 @@ void AddMember(const ProfileThread& member, ProfileThread& group) {
   group.group_elapsed_ns += Elapsed(member);
   AddClock(member.clock, group.clock);
   group.clock_missing = group.clock_missing || member.clock_missing;
+  if (group.migrations && member.migrations) {
+    group.migrations->core += member.migrations->core;
+    group.migrations->cache += member.migrations->cache;
+    group.migrations->node += member.migrations->node;
+  } else {
+    group.migrations.reset();
+  }
   std::vector<std::uint16_t> cpus;
   std::ranges::set_union(group.cpus, member.cpus, std::back_inserter(cpus));
   group.cpus = std::move(cpus);

@@ -48,6 +48,18 @@ std::optional<profd_clock> Difference(const profd_clock& a, const profd_clock& b
   return difference;
 }
 
+std::optional<profd_moves> MovesOf(const wire::ClockEvent& event, bool final) {
+  if (!event.moves) return std::nullopt;
+  return final ? event.moves->final : event.moves->at_epoch;
+}
+
+// They count modulo 2^32.
+std::optional<Migrations> Difference(const std::optional<profd_moves>& a,
+                                     const std::optional<profd_moves>& b) {
+  if (!a || !b) return std::nullopt;
+  return Migrations{b->core - a->core, b->cache - a->cache, b->node - a->node};
+}
+
 // The end by kernel accounting is where its sums end: the event may come later.
 std::uint64_t EndOf(const wire::ClockEvent& event) {
   if (!event.observation) return event.header.time_ns;
@@ -73,7 +85,8 @@ void ThreadHistory::OnClock(const wire::ClockEvent& event) {
   // has said otherwise.
   if (!event.end) return;
   if (event.observation) earlier_end_ = end_;
-  end_ = End{EndOf(event), event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0};
+  end_ = End{EndOf(event), event.final, event.state == PROFD_STATE_DEAD || exit_ns_ != 0,
+             MovesOf(event, true)};
 }
 
 void ThreadHistory::OnExit(const wire::ExitEvent& event) { exit_ns_ = event.header.time_ns; }
@@ -103,7 +116,8 @@ void ThreadHistory::AddReading(const wire::ClockEvent& event) {
   readings_.insert(next, Reading{{event.epoch, event.epoch_ns},
                                  event.observation ? std::nullopt : std::optional(event.since_ns),
                                  event.end ? PROFD_STATE_DEAD : event.state,
-                                 event.at_epoch});
+                                 event.at_epoch,
+                                 MovesOf(event, false)});
   // Other sessions add epochs of theirs. The first reading is the start of this session, and only
   // one of the latest can be its end, so a reading in between can go.
   if (readings_.size() > kMaxReadings) readings_.erase(readings_.begin() + 1);
@@ -154,16 +168,21 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
   const std::uint64_t gone_ns = there ? 0 : exit_ns_;
   const std::uint64_t ended_ns = its_end ? its_end->time_ns : gone_ns;
   const profd_clock* final = nullptr;
+  std::optional<profd_moves> final_moves;
   if (ended_ns != 0 && ended_ns <= end.time_ns) {
     life.exited = !its_end || its_end->died;
     // The final clock event has the exact end time. The exit event comes earlier, and its time is
     // too early.
     life.window.end_ns = std::min(std::max(ended_ns, exit_ns_), end.time_ns);
-    if (its_end) final = &its_end->totals;
+    if (its_end) {
+      final = &its_end->totals;
+      final_moves = its_end->moves;
+    }
   } else if (last && (life.began || last->at.epoch != first->at.epoch)) {
     // The thread lives on, so its window ends with the session even if it was not read there. The
     // time since the last reading is then missing in its clock, and the closure error shows it.
     final = &last->totals;
+    final_moves = last->moves;
     if (last->at.epoch == end.epoch && last->state == PROFD_STATE_BLOCKED)
       life.blocked_since_ns = last->since_ns;
     if (last->at.epoch == end.epoch && last->state == PROFD_STATE_RUNNABLE)
@@ -176,6 +195,7 @@ Lifetime ThreadHistory::Resolve(const Instant& start, const Instant& end) const 
   const auto inside = Difference(life.began ? profd_clock{} : first->totals, *final);
   if (!inside) return life;
   life.clock = *inside;
+  life.migrations = Difference(life.began ? profd_moves{} : first->moves, final_moves);
   life.clock_missing = false;
   return life;
 }

@@ -61,11 +61,13 @@ class ThreadHistory {
     std::optional<std::uint64_t> since_ns;  // nothing: not known
     profd_thread_state state = PROFD_STATE_ON_CPU;
     profd_clock totals{};
+    std::optional<profd_moves> moves;  // nothing: not counted
   };
   struct End {
     std::uint64_t time_ns = 0;
     profd_clock totals{};
     bool died = false;  // false: it left the session and lives on
+    std::optional<profd_moves> moves;
   };
 
   void AddReading(const wire::ClockEvent& event);

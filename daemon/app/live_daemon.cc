@@ -143,6 +143,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
   auto info = recording::DescribeThisMachine(clock);
   info.host = config::HostName(options);
   info.hook = (*source)->Status().levels.hook;
+  info.cpu_places = (*source)->cpu_places();
   logger.info("kernel {}, hook {}", info.kernel_release, info.hook);
   std::unique_ptr<recording::RecordingWriter> writer;
   if (!options.record_file.empty()) {
@@ -181,7 +182,8 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
                        .profd_version = info.profd_version,
                        .boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns),
                        .cpus = OnlineCpuCount(),
-                       .no_hardware_counters = !source::HasHardwareCounters()},
+                       .no_hardware_counters = !source::HasHardwareCounters(),
+                       .cpu_places = info.cpu_places},
             .store = *std::move(store),
             .exports = exports},
       options, rules, clock, logger);

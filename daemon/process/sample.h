@@ -49,6 +49,13 @@ enum class Gil : std::uint8_t {
   kWaited,  // blocked for it, and then runnable until it runs again
 };
 
+// The other CPU of the core on which a thread runs.
+enum class Sibling : std::uint8_t {
+  kUnknown,  // or the core has one CPU
+  kIdle,
+  kBusy,
+};
+
 // The interpreter of a process. Immutable; its samples share it.
 struct PythonInterpreter {
   std::string version;  // "3.12.1"; "": not known
@@ -76,9 +83,10 @@ struct Sample {
   ThreadKey thread;
   std::uint64_t sessions = 0;
   std::uint32_t cpu = 0;
-  bool snapshot = false;        // the interval is still open at time_ns
-  bool background = false;      // PROFD_SAMPLE_BACKGROUND
-  std::uint32_t halvings = 0;   // off-CPU: it stands for 2^halvings; period_ns has them
+  Sibling sibling = Sibling::kUnknown;  // on-CPU
+  bool snapshot = false;                // the interval is still open at time_ns
+  bool background = false;              // PROFD_SAMPLE_BACKGROUND
+  std::uint32_t halvings = 0;           // off-CPU: it stands for 2^halvings; period_ns has them
   State state = State::kOnCpu;  // off-CPU samples: kBlocked, or kRunnable if it never blocked
   WaitReason wait = WaitReason::kNone;
   bool woken = false;  // snapshot of a dump: it slept since begin_ns, and waits for a CPU now

@@ -34,6 +34,13 @@ WaitReason WaitOf(const wire::StackEvent& event) {
                     .kernel_thread = (event.flags & PROFD_SAMPLE_KTHREAD) != 0});
 }
 
+// What runs beside a thread on its core; bits of other events mean something else.
+Sibling SiblingOf(const wire::StackEvent& event) {
+  if (event.origin != wire::SampleOrigin::kOnCpu) return Sibling::kUnknown;
+  if ((event.flags & PROFD_SAMPLE_SIBLING_BUSY) != 0) return Sibling::kBusy;
+  return (event.flags & PROFD_SAMPLE_SIBLING_IDLE) != 0 ? Sibling::kIdle : Sibling::kUnknown;
+}
+
 }  // namespace
 
 Sample Sampler::Place(const wire::StackEvent& event) {
@@ -47,9 +54,11 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.thread = event.header.thread;
   sample.sessions = event.header.sessions;
   sample.cpu = event.header.cpu;
+  sample.sibling = SiblingOf(event);
   sample.snapshot = event.origin == wire::SampleOrigin::kSnapshot;
   sample.background = (event.flags & PROFD_SAMPLE_BACKGROUND) != 0;
-  sample.halvings = event.flags >> PROFD_SAMPLE_HALVINGS_SHIFT & PROFD_SAMPLE_HALVINGS_MASK;
+  if (event.origin == wire::SampleOrigin::kOffCpu)
+    sample.halvings = event.flags >> PROFD_SAMPLE_HALVINGS_SHIFT & PROFD_SAMPLE_HALVINGS_MASK;
   sample.state = StateOf(event);
   if (sample.state == State::kBlocked) sample.wait = WaitOf(event);
   sample.woken = (event.flags & PROFD_SAMPLE_WOKEN) != 0;

@@ -17,7 +17,17 @@ constexpr std::size_t kClockEventBytes2 =
 constexpr std::uint32_t kClocksWithoutOwnTid = 4;
 constexpr std::size_t kClockEventBytes4 = offsetof(profd_clock_event, own_tid);
 
-profd_clock_event ClockOf4(std::span<const std::byte> event) {
+// Those of version 5, too, end before moves_at_epoch, and no flag says that there are any.
+constexpr std::uint32_t kClocksWithoutMoves = 5;
+constexpr std::size_t kClockEventBytes5 = offsetof(profd_clock_event, moves_at_epoch);
+
+std::size_t ClockEventBytes(std::uint32_t version) {
+  if (version <= kClocksWithoutStolen) return kClockEventBytes2;
+  return version <= kClocksWithoutOwnTid ? kClockEventBytes4 : kClockEventBytes5;
+}
+
+// What is missing at its end is 0.
+profd_clock_event ClockOf3(std::span<const std::byte> event) {
   profd_clock_event clock{};
   std::memcpy(&clock, event.data(), event.size());
   clock.event.size = sizeof(clock);
@@ -63,18 +73,17 @@ void Widen(std::span<const std::byte> event, profd_event header, std::vector<std
 std::span<const std::byte> InPresentLayout(std::span<const std::byte> event, std::uint32_t version,
                                            std::vector<std::byte>& scratch) {
   profd_event header;
-  if (version > kClocksWithoutOwnTid || event.size() < sizeof(header)) return event;
+  if (version > kClocksWithoutMoves || event.size() < sizeof(header)) return event;
   std::memcpy(&header, event.data(), sizeof(header));
   if (version <= kSamplesWithoutFollowed && IsOldSample(header, event.size())) {
     Widen(event, header, scratch);
     return scratch;
   }
   const bool is_clock = header.kind == PROFD_EVENT_CLOCK || header.kind == PROFD_EVENT_THREAD_END;
-  const bool without_stolen = version <= kClocksWithoutStolen;
-  if (!is_clock || header.size != event.size() ||
-      event.size() != (without_stolen ? kClockEventBytes2 : kClockEventBytes4))
+  if (!is_clock || header.size != event.size() || event.size() != ClockEventBytes(version))
     return event;
-  const profd_clock_event clock = without_stolen ? ClockOf2(event) : ClockOf4(event);
+  const profd_clock_event clock =
+      version <= kClocksWithoutStolen ? ClockOf2(event) : ClockOf3(event);
   scratch.resize(sizeof(clock));
   std::memcpy(scratch.data(), &clock, sizeof(clock));
   return scratch;

@@ -77,6 +77,7 @@ enum class InfoField : std::uint32_t {
   kOptions = 7,
   kStartMonotonicNs = 8,  // u64
   kRealtimeOffsetNs = 9,  // s64: CLOCK_REALTIME minus CLOCK_MONOTONIC at that moment
+  kCpuPlaces = 10,        // of each CPU 4 u32: its number, core, cache and node
 };
 
 static_assert(sizeof(FileHeader) == 16);

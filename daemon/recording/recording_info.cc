@@ -37,6 +37,31 @@ bool ReadNumber(std::span<const std::byte> bytes, Number& number) {
   return true;
 }
 
+// Instead of a number: it is not known.
+constexpr std::uint32_t kNowhere = UINT32_MAX;
+using PlaceWords = std::array<std::uint32_t, 4>;
+
+void AppendPlaces(const std::vector<CpuPlace>& places, std::vector<std::byte>& out) {
+  if (places.empty()) return;
+  std::vector<PlaceWords> words;
+  for (const CpuPlace& place : places)
+    words.push_back({place.cpu, place.core, place.cache.value_or(kNowhere), place.node});
+  AppendField(InfoField::kCpuPlaces, words.data(), words.size() * sizeof(PlaceWords), out);
+}
+
+bool ReadPlaces(std::span<const std::byte> bytes, std::vector<CpuPlace>& places) {
+  if (bytes.size() % sizeof(PlaceWords) != 0) return false;
+  places.clear();
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof(PlaceWords))) {
+    PlaceWords words;
+    std::memcpy(words.data(), bytes.data(), sizeof(words));
+    CpuPlace place{.cpu = words[0], .core = words[1], .cache = words[2], .node = words[3]};
+    if (place.cache == kNowhere) place.cache.reset();
+    places.push_back(place);
+  }
+  return true;
+}
+
 bool TakeField(InfoField field, std::span<const std::byte> bytes, RecordingInfo& info) {
   const auto text = [bytes] {
     return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -66,6 +91,8 @@ bool TakeField(InfoField field, std::span<const std::byte> bytes, RecordingInfo&
       return ReadNumber(bytes, info.start_monotonic_ns);
     case InfoField::kRealtimeOffsetNs:
       return ReadNumber(bytes, info.realtime_offset_ns);
+    case InfoField::kCpuPlaces:
+      return ReadPlaces(bytes, info.cpu_places);
   }
   // A newer profd may write fields that this one does not know.
   return true;
@@ -107,6 +134,7 @@ std::vector<std::byte> EncodeInfo(const RecordingInfo& info) {
               sizeof(info.start_monotonic_ns), out);
   AppendField(InfoField::kRealtimeOffsetNs, &info.realtime_offset_ns,
               sizeof(info.realtime_offset_ns), out);
+  AppendPlaces(info.cpu_places, out);
   return out;
 }
 

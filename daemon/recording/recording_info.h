@@ -10,6 +10,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
+#include "daemon/wire/cpu_place.h"
 
 namespace profd::recording {
 
@@ -24,10 +25,11 @@ struct RecordingInfo {
   std::string options;  // of the daemon; only shown, never parsed
   std::uint64_t start_monotonic_ns = 0;
   std::int64_t realtime_offset_ns = 0;  // CLOCK_REALTIME minus CLOCK_MONOTONIC
+  std::vector<CpuPlace> cpu_places;     // of the CPUs that were online; empty: not known
   friend bool operator==(const RecordingInfo&, const RecordingInfo&) = default;
 };
 
-// Describes this machine, this build and this moment. The caller adds hook and options.
+// Describes this machine, this build and this moment. The caller adds hook, options and places.
 [[nodiscard]] RecordingInfo DescribeThisMachine(const Clock& clock);
 
 // What a complete recording holds, and what was dropped.

@@ -204,6 +204,7 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     waiting.origin.host = info.host;
     waiting.origin.kernel = info.kernel_release;
     waiting.origin.profd_version = info.profd_version;
+    waiting.origin.cpu_places = info.cpu_places;
     waiting.origin.boot_unix_ns = static_cast<std::uint64_t>(info.realtime_offset_ns);
     waiting.origin.innermost_pids = session->spec().target.pidns_inode != 0;
     return waiting;

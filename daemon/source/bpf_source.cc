@@ -10,6 +10,7 @@
 #include "daemon/source/bpf/hook_check.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/perf/cpu_list.h"
+#include "daemon/source/perf/cpu_places.h"
 #include "daemon/wire/event_names.h"
 
 namespace profd::source {
@@ -69,6 +70,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const SourceReaders& reader
   auto wake = PendingEvents::MakeWakeFd();
   if (!wake) return wake.error();
   features->observers = std::min(features->observers, options.best_observers);
+  features->cpu_places = ReadCpuPlaces();
+  features->cpu_numbers = CpuNumbers();
   const bool first_level =
       features->sched_exit_tp &&
       options.force_hook.value_or(PROFD_HOOK_SCHED_EXIT) == PROFD_HOOK_SCHED_EXIT;
@@ -117,6 +120,7 @@ BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
       on_cpu_events_(objects_->on_cpu_program_fd()),
       pending_(std::move(parts.wake)),
       backfill_(ProcessReader(proc_, readers.processes), clock_),
+      cpu_places_(features_.cpu_places),
       sessions_({.objects = *objects_,
                  .side_band = side_band_,
                  .on_cpu_events = on_cpu_events_,
@@ -139,6 +143,16 @@ void BpfSource::DrainSideBand(const Sink& sink) {
     mmaps_lost_ = lost;
     backfill_.LostMappings();
   }
+}
+
+void BpfSource::RefreshCpuPlaces() {
+  if (cpu_places_.empty()) return;
+  const auto online = OnlineCpus();
+  if (!online || std::ranges::equal(*online, cpu_places_, {}, {}, &CpuPlace::cpu)) return;
+  auto places = ReadCpuPlaces();
+  // A CPU goes or comes just now: the next time.
+  if (places.empty() || !objects_->SetCpuPlaces(places)) return;
+  cpu_places_ = std::move(places);
 }
 
 std::uint64_t BpfSource::Round(const Sink& sink) {
@@ -170,6 +184,7 @@ std::uint64_t BpfSource::Round(const Sink& sink) {
   if (now - refreshed_ >= kRefreshInterval) {
     refreshed_ = now;
     side_band_.Refresh();
+    RefreshCpuPlaces();
   }
   return handed_over;
 }

@@ -87,6 +87,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   [[nodiscard]] Result<session::StartedSession> RollSession(std::uint32_t session) override;
   [[nodiscard]] session::SourceStatus Status() const override;
   [[nodiscard]] session::BudgetReading Budget() override { return sessions_.Budget(); }
+  // Of the CPUs that were online at the start.
+  [[nodiscard]] const std::vector<CpuPlace>& cpu_places() const { return features_.cpu_places; }
   // Whether programs run at context switches now; whether this kernel offers snapshot mode.
   [[nodiscard]] bool has_switch_hooks() const { return sessions_.has_switch_hooks(); }
   [[nodiscard]] ObserverKind observer_kind() const { return objects_->observer_kind(); }
@@ -127,6 +129,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   BpfSource(Parts parts, const SourceReaders& readers);
 
   void DrainSideBand(const Sink& sink);
+  // Says where CPUs are that came online.
+  void RefreshCpuPlaces();
   // Delivers the waiting events; returns their number.
   std::uint64_t Round(const Sink& sink);
   [[nodiscard]] std::chrono::milliseconds RoundInterval() const;
@@ -161,7 +165,8 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   std::uint64_t mmaps_lost_ = 0;  // as of the last round
   Counter malformed_;
   std::chrono::steady_clock::time_point refreshed_;
-  Sessions sessions_;  // last: uses all of them
+  std::vector<CpuPlace> cpu_places_;  // as the programs know them
+  Sessions sessions_;                 // last: uses all of them
 };
 
 }  // namespace profd::source

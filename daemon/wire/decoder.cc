@@ -165,6 +165,8 @@ Result<Event> DecodeClock(Bytes bytes, std::uint16_t kind) {
   event.state = static_cast<profd_thread_state>(fixed.state);
   event.at_epoch = fixed.at_epoch;
   event.final = fixed.final;
+  if ((fixed.event.flags & PROFD_CLOCK_MOVES) != 0)
+    event.moves = ClockMoves{fixed.moves_at_epoch, fixed.moves_final};
   event.own_tid = fixed.own_tid;
   return Event(std::move(event));
 }

@@ -78,6 +78,12 @@ struct StackEvent {
   std::string labels;
 };
 
+// Migrations by distance.
+struct ClockMoves {
+  profd_moves at_epoch{};
+  profd_moves final{};
+};
+
 struct ClockEvent {
   EventHeader header;
   bool end = false;    // THREAD_END, else CLOCK
@@ -91,6 +97,7 @@ struct ClockEvent {
   profd_thread_state state = PROFD_STATE_ON_CPU;
   profd_clock at_epoch{};
   profd_clock final{};
+  std::optional<ClockMoves> moves{};  // nothing: they are not counted
   std::string comm;
   std::uint32_t own_tid = 0;  // as its own pid namespace has it, where that is not ours; else 0
 };

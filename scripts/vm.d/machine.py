@@ -79,12 +79,28 @@ def require_qemu():
         raise Unavailable("qemu-system-x86_64 is not installed")
 
 
-def qemu_command(kernel, cpus, memory, console, shares, words="", own_clock=False, more=()):
-    """`shares`: tag -> folder, of which `root` is read-only; `words`: further arguments of the kernel."""
+# Two NUMA nodes, each with one core of two CPUs. The kernel believes only Intel's CPUs that they have two.
+TWO_NODES_CPU = "max,vendor=GenuineIntel"
+TWO_NODES_SMP = "4,sockets=2,cores=1,threads=2"
+
+
+def two_node_devices(memory):
+    half = f"{int(memory.removesuffix('G')) * 512}M"
+    devices = []
+    for node in range(2):
+        devices += ["-object", f"memory-backend-ram,id=memory{node},size={half}",
+                    "-numa", f"node,nodeid={node},cpus={2 * node}-{2 * node + 1},memdev=memory{node}"]
+    return devices
+
+
+def qemu_command(kernel, cpus, memory, console, shares, words="", own_clock=False, two_nodes=False, more=()):
+    """`shares`: tag -> folder, of which `root` is read-only; `words`: further arguments of the kernel; `memory`: "2G"."""
     accelerator = os.environ.get("PROFD_VM_ACCEL", "tcg,thread=single")
     own_clock = own_clock and accelerator.startswith("tcg")  # others cannot count
     clock, words = (OWN_CLOCK, f"{WORDS_OF_OWN_CLOCK} {words}") if own_clock else ([], words)
-    command = ["qemu-system-x86_64", "-accel", accelerator, *clock, "-cpu", "max", "-smp", str(cpus), "-m", memory,
+    command = ["qemu-system-x86_64", "-accel", accelerator, *clock, "-cpu", TWO_NODES_CPU if two_nodes else "max",
+               "-smp", TWO_NODES_SMP if two_nodes else str(cpus), "-m", memory,
+               *(two_node_devices(memory) if two_nodes else []),
                "-nodefaults", "-nic", "none", "-display", "none", "-no-reboot", "-serial", f"file:{console}",
                "-kernel", kernel.image, "-initrd", initramfs(kernel),
                "-append", f"console=ttyS0 quiet panic=-1 oops=panic mitigations=off {words}"]
@@ -102,7 +118,7 @@ def last_words(console):
         return "".join(f"  {line}" for line in file.readlines()[-30:])
 
 
-def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory, own_clock):
+def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, memory, own_clock, two_nodes=False):
     """Exit status of the command, or FAILED; the end of the guest's console says why."""
     require_qemu()
     with tempfile.TemporaryDirectory(prefix="profd-vm-") as share:
@@ -112,7 +128,8 @@ def run_in_guest(kernel, command, environment, folders, out, timeout_s, cpus, me
         tails = [Tail(os.path.join(share, "stdout"), sys.stdout), Tail(os.path.join(share, "stderr"), sys.stderr)]
         console = os.path.join(share, "console")
         shares = {"root": "/", "share": share} | ({"out": out} if out else {})
-        qemu = subprocess.Popen(qemu_command(kernel, cpus, memory, console, shares, own_clock=own_clock),
+        qemu = subprocess.Popen(qemu_command(kernel, cpus, memory, console, shares, own_clock=own_clock,
+                                             two_nodes=two_nodes),
                                 stdin=subprocess.DEVNULL)
         deadline = time.monotonic() + timeout_s
         try:

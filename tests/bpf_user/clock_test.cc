@@ -1,6 +1,7 @@
 // The thread clock against tables of time stamps.
 #include <gtest/gtest.h>
 
+#include <array>
 #include <random>
 
 #include "tests/bpf_user/kernel_model.h"
@@ -61,6 +62,64 @@ TEST_F(ClockTest, CountsMigrations) {
     thread.Come(thread.since() + 10);
   }
   EXPECT_EQ(thread.clock().migrations, 2);
+}
+
+// Two nodes with two cores of two CPUs each; the cores of a node share a cache.
+void SetPlaces() {
+  std::array<profd_cpu_place, 9> places{};
+  for (std::uint32_t cpu = 0; cpu < 8; ++cpu)
+    places[cpu] = {cpu / 2 * 2, cpu / 4 * 4, cpu / 4, cpu ^ 1U};
+  places[8] = {PROFD_NOWHERE, PROFD_NOWHERE, PROFD_NOWHERE, PROFD_NOWHERE};
+  user_set_places(places.data(), places.size());
+}
+
+void MoveTo(KernelModel& thread, std::uint32_t cpu) {
+  thread.Preempt(thread.since() + 10);
+  thread.OnCpu(cpu);
+  thread.Come(thread.since() + 10);
+}
+
+TEST_F(ClockTest, CountsMigrationsByHowFarTheyLead) {
+  SetPlaces();
+  KernelModel thread(0);
+  MoveTo(thread, 1);  // the same core
+  MoveTo(thread, 1);
+  MoveTo(thread, 2);  // another core
+  user_control()->epoch_ns = thread.since();
+  user_control()->epoch = 7;
+  MoveTo(thread, 7);  // another node
+  MoveTo(thread, 6);
+  MoveTo(thread, 8);  // not known where
+  const user_reading reading = thread.Read(thread.since() + 1);
+  EXPECT_EQ(reading.now.migrations, 5);
+  EXPECT_EQ(reading.moves.core, 2);
+  EXPECT_EQ(reading.moves.cache, 1);
+  EXPECT_EQ(reading.moves.node, 1);
+  EXPECT_EQ(reading.at_epoch.migrations, 2);
+  EXPECT_EQ(reading.moves_at_epoch.core, 1);
+  EXPECT_EQ(reading.moves_at_epoch.node, 0);
+}
+
+TEST_F(ClockTest, WithoutPlacesNoDistancesAreCounted) {
+  KernelModel thread(0);
+  MoveTo(thread, 3);
+  const user_reading reading = thread.Read(thread.since() + 1);
+  EXPECT_EQ(reading.now.migrations, 1);
+  EXPECT_EQ(reading.moves.core, 0);
+}
+
+TEST_F(ClockTest, WhereANewThreadBeginsIsNoMigration) {
+  SetPlaces();
+  user_accounting accounting{};
+  user_thread* thread = user_thread_begin_created(0, &accounting);
+  user_switch_in(thread, 10, 5, &accounting);
+  user_switch_out(thread, 20, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 5, &accounting);
+  user_switch_in(thread, 30, 5, &accounting);
+  EXPECT_EQ(user_clock(thread)->migrations, 0);
+  user_switch_out(thread, 40, PROFD_STATE_RUNNABLE, PROFD_AFTER_PREEMPTION, 5, &accounting);
+  user_switch_in(thread, 50, 4, &accounting);
+  EXPECT_EQ(user_clock(thread)->migrations, 1);
+  user_thread_free(thread);
 }
 
 TEST_F(ClockTest, WakeUpHooksSplitWithoutKernelAccounting) {

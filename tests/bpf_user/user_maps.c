@@ -5,6 +5,7 @@
 
 #define MAX_PAGES 1024
 #define MAX_FILES 16
+#define MAX_CPUS 16
 #define MAX_WANTED 256
 #define RECENTLY_WORDS 32
 #define PAGE_SHIFT 12
@@ -13,6 +14,7 @@ static __u64 counter_values[PROFD_COUNTER_MAX];
 static __u64 recently[RECENTLY_WORDS]; /* struct wanted_recently */
 static __u64* pages[MAX_PAGES];
 static __u32 slab_numbers[PROFD_MAX_SLABS];
+static struct profd_cpu_place places[MAX_CPUS];
 static struct profd_unwind_file files[MAX_FILES];
 static struct profd_file_key keys[MAX_FILES];
 static __u32 key_files[MAX_FILES];
@@ -33,6 +35,13 @@ void user_set_time(__u64 now) { time_ns = now; }
 
 void* user_find_counter(__u32 counter) { return &counter_values[counter]; }
 void* user_find_recently(void) { return recently; }
+void* user_find_place(__u32 cpu) { return cpu < MAX_CPUS ? &places[cpu] : NULL; }
+
+void user_set_places(const struct profd_cpu_place* all, __u32 count) {
+  if (count > MAX_CPUS) abort();
+  memcpy(places, all, count * sizeof(*all));
+  user_constants()->places = 1;
+}
 
 void user_set_tables(const struct user_tables* kept) { tables = *kept; }
 

@@ -10,6 +10,7 @@ struct mm_struct* user_mm(void);
 /* What a look-up in each map finds. */
 void* user_find_counter(__u32 counter);
 void* user_find_recently(void);
+void* user_find_place(__u32 cpu);
 void* user_find_file_id(const struct profd_file_key* key);
 void* user_find_file(__u32 index);
 void* user_find_slab(__u32 slab);

@@ -81,6 +81,60 @@ v1::Profile PoolProfile() {
   return maker.Make();
 }
 
+v1::Profile PlacedProfile() {
+  ProfileMaker maker;
+  maker.Add(maker.AddThread(4242, "demo"), {"main", "join"}, Blocked(v1::WAIT_LOCK, 10'000, 1'000));
+  const auto add = [&](std::uint32_t tid, const char* name, std::uint64_t work_ms, int parts) {
+    const auto thread = maker.AddThread(tid, name);
+    for (int i = 0; i < parts; ++i)
+      maker.Add(
+          thread, {"run", "compute"},
+          Running(work_ms / static_cast<std::uint64_t>(parts),
+                  static_cast<std::uint32_t>(work_ms / 10) / static_cast<std::uint32_t>(parts)));
+    maker.Add(thread, {"run", "wait"}, Blocked(v1::WAIT_LOCK, 10'000 - work_ms, 100));
+  };
+  add(4243, "pool-0", 4'000, 1);
+  add(4244, "pool-1", 2'000, 1);
+  add(4245, "pool-2", 2'000, 1);
+  add(4246, "mover", 2'000, 2);
+  v1::Profile& profile = maker.profile();
+  profile.set_cpus(8);
+  // Two nodes with two cores of two CPUs each.
+  for (std::uint32_t cpu = 0; cpu < 8; ++cpu) {
+    v1::CpuPlace& place = *profile.add_cpu_places();
+    place.set_cpu(cpu);
+    place.set_core(cpu % 4);
+    place.set_node(cpu % 4 / 2);
+    place.set_cache(cpu % 4 / 2 * 2);
+  }
+  for (v1::Thread& thread : *profile.mutable_threads()) {
+    v1::ThreadClock& clock = *thread.mutable_clock();
+    const bool moves = thread.tid() == 4246;
+    clock.set_migrations(moves ? 600 : 0);
+    clock.set_core_migrations(moves ? 500 : 0);
+    clock.set_cache_migrations(moves ? 400 : 0);
+    clock.set_node_migrations(moves ? 400 : 0);
+  }
+  v1::Profile made = maker.Make();
+  v1::Samples& samples = *made.mutable_samples();
+  int of_mover = 0;
+  for (int i = 0; i < samples.thread_size(); ++i) {
+    std::uint32_t cpu = 0;
+    auto sibling = v1::SIBLING_UNKNOWN;
+    v1::Thread& thread = *made.mutable_threads(static_cast<int>(samples.thread(i)));
+    if (samples.state(i) == v1::STATE_ON_CPU) {
+      // The first two on one core, the third on its own, the last one on two nodes.
+      const std::uint32_t tid = thread.tid();
+      cpu = tid == 4243 ? 1 : tid == 4244 ? 5 : tid == 4245 ? 2 : of_mover++ == 0 ? 4 : 6;
+      sibling = tid <= 4244 ? v1::SIBLING_BUSY : v1::SIBLING_IDLE;
+      thread.add_cpus(cpu - 1);
+    }
+    samples.add_cpu(cpu);
+    samples.add_sibling(sibling);
+  }
+  return made;
+}
+
 v1::Profile EndedWaitsProfile() {
   ProfileMaker maker;
   const auto waiter = maker.AddThread(1, "waiter");

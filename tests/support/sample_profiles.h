@@ -31,6 +31,10 @@ namespace profd::testing {
 // CPU and for a lock. At 400 of 1,000 sampling points all four of them want a CPU; two run at most.
 // Its cgroup was throttled in 12 of 100 periods. Another process sleeps.
 [[nodiscard]] v1::Profile PoolProfile();
+// 10 s of "demo" on a host of two NUMA nodes, each with two cores of two CPUs: a main thread that
+// waits, pool-0 and pool-1 on the two CPUs of core 0, pool-2 on core 1, and "mover", which goes
+// from node to node 40 times a second. They work for 4, 2, 2 and 2 s.
+[[nodiscard]] v1::Profile PlacedProfile();
 // A thread with 70 ms in the operator aten::linear, which is of the phase forward (60 running, 10
 // blocked for a lock), and 30 ms in none.
 [[nodiscard]] v1::Profile OperatorProfile();

@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Runs the tests of the BPF side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER [--own-clock] PART...
+"""Runs the tests of the BPF side under another kernel: kernel_test_driver.py KERNEL BUILD_FOLDER [--own-clock] [--two-nodes] PART...
 
-A part is "root" (every program of label root) or a file of unittest cases in this folder. The guest runs
-guest.py on them, by `scripts/vm [--own-clock]`; its cases go, under the kernel's name, into the file that GTEST_OUTPUT names.
+A part is "root" (every program of label root), one of these programs, or a file of unittest cases in this folder. The guest runs
+guest.py on them, by `scripts/vm [--own-clock] [--two-nodes]`; its cases go, under the kernel's name, into the file that GTEST_OUTPUT names.
 """
 
 import glob
@@ -49,12 +49,14 @@ def collect(out, kernel, requested, suite):
 
 def main():
     kernel, build, parts = sys.argv[1], os.path.abspath(sys.argv[2]), sys.argv[3:]
-    options = [part for part in parts if part == "--own-clock"]
+    options = [part for part in parts if part.startswith("--")]
     parts = parts[len(options):]
     commands = {}
     for part in parts:
         if part == "root":
             commands |= {os.path.basename(path): [path] for path in programs_of_label(build, "root")}
+        elif not part.endswith(".py"):
+            commands[part] = [path for path in programs_of_label(build, "root") if os.path.basename(path) == part]
         else:
             runner = os.path.join(ROOT, "tests/support/run_unittest.py")
             commands[part.removesuffix(".py")] = ["/usr/bin/python3", runner, os.path.join(HERE, part)]

@@ -193,7 +193,7 @@ void KeepSamples(v1::Samples& samples, const std::vector<bool>& keep) {
   Keep(*samples.mutable_path(), keep);
   Keep(*samples.mutable_labels(), keep);
   Keep(*samples.mutable_cpu(), keep);
-  Keep(*samples.mutable_sibling_busy(), keep);
+  Keep(*samples.mutable_sibling(), keep);
 }
 
 }  // namespace

@@ -10,6 +10,8 @@
 #include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/profile/threads/concurrency.h"
+#include "client/profile/threads/placement.h"
+#include "client/profile/threads/placement_advice.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -53,6 +55,7 @@ class Adviser {
  public:
   Adviser(const v1::Profile& profile, const std::vector<ThreadUse>& threads)
       : profile_(profile),
+        cpus_(profile),
         threads_(threads),
         processes_(UseOfProcesses(profile, threads)),
         spinning_(processes_.size()),
@@ -68,6 +71,8 @@ class Adviser {
       Throttling(process);
       Imbalance(process);
       Spinning(process);
+      SharedCores(process);
+      Moves(process);
     }
     return std::move(advice_);
   }
@@ -210,7 +215,51 @@ class Adviser {
     advice_.push_back({ThreadAdvice::Kind::kSpinning, process, share, *interval, std::move(text)});
   }
 
+  void SharedCores(std::uint32_t process) {
+    for (const auto& [name, members] : pools_[process]) {
+      const auto shared = FindSharedCore(cpus_, threads_, members);
+      if (!shared) continue;
+      const std::string busy = ShareText(shared->busy, shared->interval);
+      advice_.push_back({ThreadAdvice::Kind::kSharedCore, process, shared->busy, shared->interval,
+                         CommOf(shared->first) + " and " + CommOf(shared->second) + " of " +
+                             FormatCount(members.size(), "thread") + " " + SafeText(name) +
+                             " share core " + std::to_string(shared->core) +
+                             ": its other CPU was busy in ~" + busy + " of their samples; on " +
+                             FormatCount(shared->free_cores, "core") + " none of them was seen"});
+    }
+  }
+
+  [[nodiscard]] std::string CommOf(std::size_t thread) const {
+    return SafeText(profile_.threads(static_cast<int>(thread)).comm());
+  }
+
+  void Moves(std::uint32_t process) {
+    std::map<std::string, std::vector<std::size_t>> named;
+    for (std::size_t i = 0; i < threads_.size(); ++i) {
+      const v1::Thread& thread = profile_.threads(static_cast<int>(i));
+      if (thread.process() == process && thread.group_size() == 0)
+        named[WithoutNumbers(thread.comm())].push_back(i);
+    }
+    for (const auto& [name, threads] : named) {
+      const auto moves = FindMoves(threads_, threads);
+      if (!moves) continue;
+      const std::string one = CommOf(moves->busiest) + " moves";
+      const std::string many =
+          FormatCount(moves->threads, "thread") + " " + SafeText(name) + " move";
+      advice_.push_back({ThreadAdvice::Kind::kMoves,
+                         process,
+                         moves->per_second,
+                         {moves->per_second, moves->per_second},
+                         (moves->threads == 1 ? one : many) + " between " +
+                             (moves->nodes ? "NUMA nodes " : "last-level caches ") +
+                             (moves->threads == 1 ? "" : "up to ") +
+                             FormatDecimals(moves->per_second, 1) + " times a second" +
+                             (moves->threads == 1 ? ": pin it" : " each: pin them")});
+    }
+  }
+
   const v1::Profile& profile_;
+  const CpuMap cpus_;
   const std::vector<ThreadUse>& threads_;
   const std::vector<ThreadUse> processes_;
   std::vector<ErrorSum> spinning_;                                   // by process
@@ -231,6 +280,10 @@ std::string_view AdviceName(ThreadAdvice::Kind kind) {
       return "throttled";
     case ThreadAdvice::Kind::kSpinning:
       return "spinning";
+    case ThreadAdvice::Kind::kSharedCore:
+      return "shared_core";
+    case ThreadAdvice::Kind::kMoves:
+      return "moves";
   }
   return "";
 }

@@ -18,7 +18,9 @@ struct ThreadAdvice {
     kOversubscribed,  // value: share of the sampling points
     kImbalance,       // value: working time of the busiest thread, by the mean of its pool
     kThrottled,       // value: share of the periods of the quota; exact
-    kSpinning         // value: share of the time on CPUs
+    kSpinning,        // value: share of the time on CPUs
+    kSharedCore,      // value: share of two threads' samples with a busy sibling
+    kMoves            // value: migrations per second of the busiest mover of a pool; exact
   };
   Kind kind = Kind::kOversubscribed;
   std::uint32_t process = 0;  // index into Profile.processes

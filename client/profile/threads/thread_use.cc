@@ -49,6 +49,7 @@ std::uint64_t ThreadUse::running_ns() const {
 std::uint64_t ThreadUse::wanted_ns() const { return running_ns() + time[TimePart::kRunnable].ns; }
 
 void ThreadUse::operator+=(const ThreadUse& other) {
+  AddPlacement(other);
   threads += other.threads;
   elapsed_ns += other.elapsed_ns;
   time += other.time;
@@ -63,6 +64,18 @@ void ThreadUse::operator+=(const ThreadUse& other) {
   std::vector<std::uint32_t> both;
   std::ranges::set_union(cpus, other.cpus, std::back_inserter(both));
   cpus = std::move(both);
+}
+
+void ThreadUse::AddPlacement(const ThreadUse& other) {
+  placement.AddSamples(other.placement);
+  const auto& added = other.placement.moves;
+  if (threads == 0 || !added) {
+    placement.moves = added;
+  } else if (placement.moves) {
+    placement.moves->core += added->core;
+    placement.moves->cache += added->cache;
+    placement.moves->node += added->node;
+  }
 }
 
 std::vector<ThreadUse> UseOfThreads(const v1::Profile& profile) {
@@ -82,7 +95,11 @@ std::vector<ThreadUse> UseOfThreads(const v1::Profile& profile) {
   }
   for (ThreadUse& use : uses) SortByTime(use.waits);
   const std::vector<SpinCause> causes = SpinCausesOf(profile);
-  for (std::size_t i = 0; i < uses.size(); ++i) uses[i].spin = causes[i];
+  std::vector<Placement> placements = PlacementsOf(profile);
+  for (std::size_t i = 0; i < uses.size(); ++i) {
+    uses[i].spin = causes[i];
+    uses[i].placement = std::move(placements[i]);
+  }
   return uses;
 }
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/profile/report/report_time.h"
+#include "client/profile/threads/placement.h"
 #include "client/profile/threads/spin_cause.h"
 #include "profd/v1/profile.pb.h"
 
@@ -32,10 +33,14 @@ struct ThreadUse {
   std::uint64_t involuntary = 0;    // it was preempted, or has yielded
   std::uint64_t migrations = 0;     // to another CPU
   std::vector<std::uint32_t> cpus;  // on which samples saw it, ascending
+  Placement placement;
 
   [[nodiscard]] std::uint64_t running_ns() const;  // working and spinning
   [[nodiscard]] std::uint64_t wanted_ns() const;   // running, or waiting for a CPU
   void operator+=(const ThreadUse& other);
+
+ private:
+  void AddPlacement(const ThreadUse& other);
 };
 
 // By thread of the profile, which has passed CheckProfile.

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <functional>
 #include <numeric>
@@ -54,6 +55,26 @@ std::string CpuText(const std::vector<std::uint32_t>& cpus) {
   return text;
 }
 
+// Where threads ran; what is not known is an empty cell, and absent in json.
+constexpr std::array kPlacementColumns{"core_migrations", "cache_migrations",     "node_migrations",
+                                       "sibling_samples", "sibling_busy_samples", "node_ns"};
+
+void AddPlacement(const Placement& placement, std::vector<ReportSheet::Cell>& row) {
+  const auto add = [&](bool known, std::uint64_t number) {
+    row.push_back(known ? ReportSheet::Cell(number) : ReportSheet::Cell(std::string()));
+  };
+  const auto& moves = placement.moves;
+  add(moves.has_value(), moves ? moves->core : 0);
+  add(moves.has_value(), moves ? moves->cache : 0);
+  add(moves.has_value(), moves ? moves->node : 0);
+  add(placement.sibling_points != 0, placement.sibling_points);
+  add(placement.sibling_points != 0, placement.busy_points);
+  std::string nodes;
+  for (const auto& [node, ns] : placement.nodes)
+    nodes += (nodes.empty() ? "" : " ") + std::to_string(node) + ":" + std::to_string(ns);
+  row.emplace_back(std::move(nodes));
+}
+
 ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& threads) {
   ReportSheet sheet;
   sheet.columns = {"pid", "process", "tid", "thread", "threads", "elapsed_ns"};
@@ -63,6 +84,7 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
       sheet.columns.end(),
       {"runnable_woken_ns", "runnable_preempted_ns", "voluntary_switches", "involuntary_switches",
        "migrations", "cpus", "spinning_serial_ns", "spinning_imbalance_ns"});
+  sheet.columns.insert(sheet.columns.end(), kPlacementColumns.begin(), kPlacementColumns.end());
   for (const WaitReasonEntry& entry : WaitReasons())
     if (!entry.name().empty())
       sheet.columns.push_back("blocked_" + std::string(entry.name()) + "_ns");
@@ -88,6 +110,7 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
     row.emplace_back(CpuText(use.cpus));
     row.emplace_back(use.spin.serial_ns);
     row.emplace_back(use.spin.imbalance_ns);
+    AddPlacement(use.placement, row);
     for (const WaitReasonEntry& entry : WaitReasons())
       if (!entry.name().empty()) row.emplace_back(BlockedNs(use, entry.reason));
   }
@@ -100,6 +123,10 @@ ordered_json RowsOf(const ReportSheet& sheet) {
     ordered_json object = ordered_json::object();
     for (std::size_t i = 0; i < row.size(); ++i) {
       const auto* number = std::get_if<std::uint64_t>(&row[i]);
+      const bool known = number != nullptr || !std::get<std::string>(row[i]).empty();
+      if (!known &&
+          std::ranges::find(kPlacementColumns, sheet.columns[i]) != kPlacementColumns.end())
+        continue;
       object[sheet.columns[i]] =
           number != nullptr ? Number(*number) : ordered_json(std::get<std::string>(row[i]));
     }

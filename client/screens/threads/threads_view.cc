@@ -11,6 +11,7 @@
 #include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 #include "client/profile/threads/concurrency.h"
+#include "client/profile/threads/placement.h"
 #include "client/profile/threads/thread_advice.h"
 #include "client/profile/threads/thread_use.h"
 #include "client/screens/report/report_view.h"
@@ -72,6 +73,7 @@ class Screen {
       : profile_(profile),
         options_(options),
         length_ns_(LengthNs(profile)),
+        cpus_(profile),
         threads_(UseOfThreads(profile)),
         processes_(UseOfProcesses(profile, threads_)),
         advice_(AdviceOf(profile, threads_)) {
@@ -276,24 +278,69 @@ class Screen {
   }
 
   [[nodiscard]] std::string Switches() const {
-    const auto cells = [](const ThreadUse& use) {
-      const auto rate = [&](std::uint64_t count) {
-        constexpr double kSecond = 1e9;
-        return count == 0 ? ""
-                          : FormatDecimals(
-                                static_cast<double>(count) * kSecond /
-                                    static_cast<double>(std::max<std::uint64_t>(use.elapsed_ns, 1)),
-                                1);
-      };
-      return std::vector<std::string>{rate(use.voluntary), rate(use.involuntary),
-                                      rate(use.migrations), CpuList(use.cpus)};
+    // What distances there are on this host; those of a host without SMT are all to another core.
+    struct Distance {
+      const char* name;
+      std::uint64_t DistantMoves::*count;
     };
-    return Rows("threads, switches and migrations per second; CPUs on which samples saw them",
-                {{"voluntary", Align::kRight},
-                 {"involuntary", Align::kRight},
-                 {"migrations", Align::kRight},
-                 {"CPUs", Align::kLeft, Shrink::kList}},
-                cells, processes_.size() > 1);
+    std::vector<Distance> distances;
+    const bool counted = std::ranges::any_of(
+        threads_, [](const ThreadUse& use) { return use.placement.moves.has_value(); });
+    if (counted && cpus_.has_siblings()) distances.push_back({"core", &DistantMoves::core});
+    if (counted && cpus_.caches() > 1) distances.push_back({"cache", &DistantMoves::cache});
+    if (counted && cpus_.nodes() > 1) distances.push_back({"node", &DistantMoves::node});
+    const bool siblings = all_.placement.sibling_points != 0;
+    const bool nodes = cpus_.nodes() > 1 && !all_.placement.nodes.empty();
+
+    std::vector<Column> columns = {{"voluntary", Align::kRight},
+                                   {"involuntary", Align::kRight},
+                                   {"migrations", Align::kRight}};
+    for (const Distance& distance : distances) columns.push_back({distance.name, Align::kRight});
+    if (siblings) columns.push_back({"SMT busy", Align::kRight});
+    columns.push_back({"CPUs", Align::kLeft, Shrink::kList});
+    if (nodes) columns.push_back({"nodes", Align::kLeft, Shrink::kList});
+    const auto cells = [&](const ThreadUse& use) {
+      std::vector<std::string> row{RateText(use.voluntary, use), RateText(use.involuntary, use),
+                                   RateText(use.migrations, use)};
+      const auto& moves = use.placement.moves;
+      for (const Distance& distance : distances)
+        row.push_back(moves ? RateText((*moves).*distance.count, use) : "-");
+      if (siblings) row.push_back(BusyText(use.placement));
+      row.push_back(CpuList(use.cpus));
+      if (nodes) row.push_back(NodesText(use.placement));
+      return row;
+    };
+    std::string title = "threads, switches and migrations per second";
+    for (std::size_t i = 0; i < distances.size(); ++i)
+      title += (i == 0                     ? ", to another "
+                : i + 1 < distances.size() ? ", "
+                                           : " or ") +
+               std::string(distances[i].name);
+    return Rows(title + "; CPUs on which samples saw them", std::move(columns), cells,
+                processes_.size() > 1 && (distances.empty() || options_.width >= kWideEnough));
+  }
+
+  [[nodiscard]] static std::string RateText(std::uint64_t count, const ThreadUse& use) {
+    constexpr double kSecond = 1e9;
+    if (count == 0) return "";
+    return FormatDecimals(static_cast<double>(count) * kSecond /
+                              static_cast<double>(std::max<std::uint64_t>(use.elapsed_ns, 1)),
+                          1);
+  }
+
+  [[nodiscard]] static std::string BusyText(const Placement& placement) {
+    const auto share = BusyShare(placement);
+    return share ? "~" + FormatShare(*share) : "-";
+  }
+
+  // "0 ~75.0 %, 1 ~25.0 %".
+  [[nodiscard]] static std::string NodesText(const Placement& placement) {
+    std::uint64_t all = 0;
+    for (const auto& node : placement.nodes) all += node.second;
+    std::string text;
+    for (const auto& [node, ns] : placement.nodes)
+      text += (text.empty() ? "" : ", ") + std::to_string(node) + " ~" + FormatShare(ns, all);
+    return text;
   }
 
   [[nodiscard]] std::string Notes() const {
@@ -310,6 +357,7 @@ class Screen {
     if (!counted) add("not known how many threads ran at once: " + NoConcurrencyText(profile_));
     if (unknown != 0)
       add(FormatCount(unknown, "sampling point") + " left out: a sample may be missing there");
+    if (const std::string missing = NoPlacementText(profile_); !missing.empty()) add(missing);
     if (profile_.no_hardware_counters()) add("no hardware counters here");
     return text.empty() ? "" : "\n" + text;
   }
@@ -317,6 +365,7 @@ class Screen {
   const v1::Profile& profile_;
   const ThreadsOptions& options_;
   const std::uint64_t length_ns_;
+  const CpuMap cpus_;
   const std::vector<ThreadUse> threads_;
   const std::vector<ThreadUse> processes_;
   const std::vector<ThreadAdvice> advice_;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cerrno>
 #include <charconv>
+#include <cstring>
 #include <fstream>
 #include <numeric>
 #include <random>
@@ -113,6 +114,8 @@ Result<std::unique_ptr<BpfObjects>> BpfObjects::Load(const HookLevel& level,
   if (features.observers == ObserverKind::kProgram) {
     if (const int error = objects->LoadObserve(); error != 0) return LoadError(error, log);
   }
+  if (objects->skeleton_->rodata->constants.places != 0)
+    PROFD_TRY(objects->SetCpuPlaces(features.cpu_places));
   PROFD_TRY(objects->AttachIterators());
   PROFD_TRY(objects->AttachHooks(features));
   if (level.hook != PROFD_HOOK_NONE) PROFD_TRY(objects->AttachSwitchHooks());
@@ -136,6 +139,12 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   // As budgets: so much for every 8 CPUs, and at least once.
   constants.share_scale = static_cast<__u32>(std::max(1L, ::sysconf(_SC_NPROCESSORS_ONLN) / 8));
 
+  if (features.cpu_numbers != 0 && !features.cpu_places.empty()) {
+    constants.places = 1;
+    ::bpf_map__set_max_entries(skeleton_->maps.cpu_places, features.cpu_numbers);
+    ::bpf_map__set_max_entries(skeleton_->maps.run_queues, features.cpu_numbers);
+  }
+
   const auto& programs = skeleton_->progs;
   const auto use = [](bpf_program* program, bool wanted) {
     ::bpf_program__set_autoload(program, wanted);
@@ -149,6 +158,27 @@ void BpfObjects::Configure(const HookLevel& level, const Features& features) {
   use(programs.on_wakeup_new, wakes);
   use(programs.on_cgroup_attach, features.cgroup_attach);
   use(programs.observe_by_iterator, observes_by_ == ObserverKind::kIterator);
+}
+
+Result<void> BpfObjects::SetCpuPlaces(const std::vector<CpuPlace>& places) {
+  const bpf_map* map = skeleton_->maps.cpu_places;
+  for (std::uint32_t cpu = 0; cpu < ::bpf_map__max_entries(map); ++cpu) {
+    profd_cpu_place at{PROFD_NOWHERE, PROFD_NOWHERE, PROFD_NOWHERE, PROFD_NOWHERE};
+    const auto place = std::ranges::find(places, cpu, &CpuPlace::cpu);
+    if (place != places.end()) {
+      const auto is_sibling = [&](const CpuPlace& other) {
+        return other.core == place->core && other.cpu != cpu;
+      };
+      auto sibling = std::find_if(place + 1, places.end(), is_sibling);
+      if (sibling == places.end()) sibling = std::find_if(places.begin(), place, is_sibling);
+      at = {place->core, place->cache.value_or(PROFD_NOWHERE), place->node,
+            sibling == places.end() || sibling == place ? PROFD_NOWHERE : sibling->cpu};
+    }
+    if (::bpf_map_update_elem(::bpf_map__fd(map), &cpu, &at, BPF_ANY) != 0)
+      return Error{ErrorCode::kInternal,
+                   "cannot set the place of a CPU: " + std::string(std::strerror(errno)), ""};
+  }
+  return {};
 }
 
 int BpfObjects::LoadObserve() {

@@ -14,6 +14,7 @@
 #include "daemon/source/bpf/ring_reader.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/probe/hook_levels.h"
+#include "daemon/wire/cpu_place.h"
 
 struct profd_bpf;  // the skeletons, profd_bpf.skel.h and profd_bpf_observe.skel.h
 struct profd_bpf_observe;
@@ -57,6 +58,10 @@ class BpfObjects {
   // The same of wake-ups that are all recorded.
   [[nodiscard]] Result<void> AttachRecorder();
   void DetachRecorder() { recorder_.reset(); }
+
+  // Where the CPUs are that are online now, for those that come later. Not where that was not known
+  // at the start.
+  [[nodiscard]] Result<void> SetCpuPlaces(const std::vector<CpuPlace>& places);
 
   [[nodiscard]] profd_control& control() const;
   [[nodiscard]] int filters_fd() const;

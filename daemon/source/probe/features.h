@@ -8,6 +8,7 @@
 
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
+#include "daemon/wire/cpu_place.h"
 
 namespace profd::source {
 
@@ -23,7 +24,9 @@ struct Features {
   bool sched_exit_tp = false;                    // first level of hooks
   bool run_delay = false;                        // kernel accounting splits blocked from runnable
   ObserverKind observers = ObserverKind::kNone;  // the best that can be tried
-  bool cgroup_attach = false;  // threads that move between cgroups can be followed
+  bool cgroup_attach = false;        // threads that move between cgroups can be followed
+  std::vector<CpuPlace> cpu_places;  // of the CPUs that are online; empty: not known
+  std::uint32_t cpu_numbers = 0;     // 1 + the highest that a CPU may have; 0: not known
   std::vector<std::string> missing_capabilities;  // without these less is visible
 };
 

@@ -105,6 +105,26 @@ TEST_F(ProfileBuilderTest, TheOpenIntervalComesBeforeTheSampledOnes) {
   EXPECT_EQ(blocked.at("f2"), 1500 * kMs);
 }
 
+TEST_F(ProfileBuilderTest, SamplesSayWhereTheyRanAndWhatRanBesideThem) {
+  SyntheticThread thread(kMain, kProcess, 1000 * kMs);
+  thread.Run(State::kOnCpu, 14'500 * kMs, 1);
+  AddReadings(thread);
+  auto samples = thread.Samples(kPeriodNs, random_);
+  ASSERT_GT(samples.size(), 2u);
+  for (auto& sample : samples) {
+    sample.sample.cpu = 4;
+    sample.sample.sibling = process::Sibling::kBusy;
+    builder_.AddSample(sample);
+  }
+  const auto profile = Build();
+  EXPECT_GT(profile.samples.size(), 2u);
+  for (const ProfileSample& sample : profile.samples) {
+    if (sample.count == 0) continue;
+    EXPECT_EQ(sample.cpu, 5u);
+    EXPECT_EQ(sample.sibling, process::Sibling::kBusy);
+  }
+}
+
 TEST_F(ProfileBuilderTest, TimeWithoutSamplesIsShownAsSuch) {
   SyntheticThread thread(kMain, kProcess, 1000 * kMs);
   thread.Run(State::kOnCpu, 5000 * kMs, 1);

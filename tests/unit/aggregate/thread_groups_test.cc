@@ -248,6 +248,18 @@ TEST_F(ThreadGroupsTest, PathsAndWakeUpsNameTheGroups) {
   EXPECT_EQ(profile_.wake_ups[2].thread, 1u);
 }
 
+TEST(ThreadGroups, MigrationsByDistanceAddUpIfAllAreKnown) {
+  ProfileThread group;
+  group.migrations = Migrations{1, 2, 3};
+  ProfileThread member;
+  member.migrations = Migrations{10, 20, 30};
+  AddMember(member, group);
+  EXPECT_EQ(group.migrations, (Migrations{11, 22, 33}));
+  member.migrations.reset();
+  AddMember(member, group);
+  EXPECT_FALSE(group.migrations);
+}
+
 TEST_F(ThreadGroupsTest, WhatPointsNowhereIsHarmless) {
   AddProgram("cc1", kMs);
   AddProgram("cc1", kMs);

@@ -78,6 +78,33 @@ TEST(ThreadHistory, LivesThroughTheSession) {
   EXPECT_EQ(history.comm(), "worker");
 }
 
+wire::ClockEvent WithMoves(wire::ClockEvent event, profd_moves moves) {
+  event.moves = wire::ClockMoves{moves, moves};
+  return event;
+}
+
+TEST(ThreadHistory, MigrationsByDistanceAreThoseOfTheSession) {
+  auto history = History();
+  history.OnClock(WithMoves(Clock(3, 1000, Totals(10, 20, 30)), {UINT32_MAX, 7, 1}));
+  history.OnClock(WithMoves(Clock(5, 2000, Totals(410, 120, 530)), {2, 9, 1}));
+  // Counts go on modulo 2^32.
+  EXPECT_EQ(history.Resolve(kStart, kEnd).migrations, (Migrations{3, 2, 0}));
+}
+
+TEST(ThreadHistory, MigrationsByDistanceOfAThreadThatBeginsAndEnds) {
+  auto history = History();
+  history.OnFork(Fork(1200));
+  history.OnClock(WithMoves(End(1500, 0, {}, Totals(100, 0, 200)), {3, 2, 1}));
+  EXPECT_EQ(history.Resolve(kStart, kEnd).migrations, (Migrations{3, 2, 1}));
+}
+
+TEST(ThreadHistory, WithoutBothReadingsNoDistancesAreKnown) {
+  auto history = History();
+  history.OnClock(Clock(3, 1000, Totals(10, 20, 30)));
+  history.OnClock(WithMoves(Clock(5, 2000, Totals(410, 120, 530)), {2, 9, 1}));
+  EXPECT_FALSE(history.Resolve(kStart, kEnd).migrations);
+}
+
 profd_clock WithStolen(profd_clock clock, std::uint64_t exact_ns, std::uint64_t spread_ns = 0) {
   clock.stolen_ns[PROFD_STOLEN_EXACT] = exact_ns;
   clock.stolen_ns[PROFD_STOLEN_SPREAD] = spread_ns;

@@ -6,6 +6,7 @@
 struct profd_event event;
 struct profd_clock thread_clock;
 struct profd_clock_event clock_event;
+struct profd_cpu_place cpu_place;
 struct profd_sample_event* sample_event;
 struct profd_task_event* task_event;
 struct profd_mmap_event* mmap_event;

@@ -78,6 +78,19 @@ TEST_F(SamplerTest, WhatTheEventSaysIsTakenOver) {
   EXPECT_FALSE(sample.snapshot);
 }
 
+TEST_F(SamplerTest, OnlySamplesOfARunningThreadSayWhatRanBesideIt) {
+  wire::StackEvent event = OnCpu({}, {0x1100});
+  EXPECT_EQ(sampler_.Place(event).sibling, Sibling::kUnknown);
+  event.flags |= PROFD_SAMPLE_SIBLING_BUSY;
+  EXPECT_EQ(sampler_.Place(event).sibling, Sibling::kBusy);
+  EXPECT_EQ(sampler_.Place(event).halvings, 0u) << "the same bits of other samples";
+  event.flags = PROFD_SAMPLE_SIBLING_IDLE;
+  EXPECT_EQ(sampler_.Place(event).sibling, Sibling::kIdle);
+  wire::StackEvent other = OffCpu(__NR_futex, 1);
+  other.flags = PROFD_SAMPLE_SIBLING_BUSY;
+  EXPECT_EQ(sampler_.Place(other).sibling, Sibling::kUnknown);
+}
+
 TEST_F(SamplerTest, StateFollowsOriginAndFlags) {
   EXPECT_EQ(sampler_.Place(OnCpu({}, {0x1000})).state, State::kOnCpu);
   EXPECT_EQ(sampler_.Place(OnCpu({}, {0x1000})).wait, WaitReason::kNone);

@@ -71,6 +71,25 @@ TEST(OldEvents, ClocksOfVersion2HaveNoStolenTime) {
   }
 }
 
+TEST(OldEvents, ClocksOfVersion5EndBeforeTheMoves) {
+  constexpr std::size_t kOldBytes = 392;
+  profd_clock_event clock{};
+  ASSERT_EQ(offsetof(profd_clock_event, moves_at_epoch), kOldBytes);
+  clock.event.kind = PROFD_EVENT_CLOCK;
+  clock.event.size = kOldBytes;
+  clock.own_tid = 5;
+  clock.moves_final.node = 3;  // of what lies behind
+  std::vector<std::byte> scratch;
+  const auto bytes = InPresentLayout(BytesOf(clock).first(kOldBytes), 5, scratch);
+  profd_clock_event present;
+  ASSERT_EQ(bytes.size(), sizeof(present));
+  std::memcpy(&present, bytes.data(), sizeof(present));
+  EXPECT_EQ(present.event.size, sizeof(present));
+  EXPECT_EQ(present.event.flags & PROFD_CLOCK_MOVES, 0);
+  EXPECT_EQ(present.own_tid, 5u);
+  EXPECT_EQ(present.moves_final.node, 0u);
+}
+
 TEST(OldEvents, ClocksOfVersion4EndBeforeTheOwnTid) {
   constexpr std::size_t kOldBytes = 384;
   profd_clock_event clock{};

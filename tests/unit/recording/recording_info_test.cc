@@ -22,6 +22,8 @@ RecordingInfo SomeInfo() {
   info.hook = "sched_exit_tp";
   info.options = "--record x";
   info.start_monotonic_ns = 123;
+  info.cpu_places = {{.cpu = 0, .core = 0, .cache = 0, .node = 0},
+                     {.cpu = 5, .core = 0, .cache = std::nullopt, .node = 1}};
   info.realtime_offset_ns = -456;
   return info;
 }
@@ -47,7 +49,7 @@ TEST(RecordingInfoTest, CutInfoIsRefused) {
   std::size_t refused = 0;
   for (std::size_t length = 1; length < bytes.size(); ++length)
     refused += DecodeInfo(std::span(bytes).first(length)) ? 0 : 1;
-  EXPECT_EQ(refused, bytes.size() - 1 - 8);  // the ends of the first eight of nine fields are ends
+  EXPECT_EQ(refused, bytes.size() - 1 - 9);  // the ends of the first nine of ten fields are ends
 }
 
 TEST(RecordingInfoTest, NumbersOfAnotherLengthAreRefused) {

@@ -219,6 +219,34 @@ TEST(ProfileToProto, CarriesThreadsWithTheirClocks) {
   EXPECT_DOUBLE_EQ(thread.closure_error(), (98.0 - 120.0) / 120.0);
 }
 
+TEST(ProfileToProto, MigrationsHaveDistancesWhereTheyWereCounted) {
+  auto profile = MakeProfile();
+  EXPECT_FALSE(server::ToProto(profile).threads(0).clock().has_core_migrations());
+  profile.threads[0].migrations = aggregate::Migrations{3, 2, 0};
+  const auto proto = server::ToProto(profile);
+  const auto& clock = proto.threads(0).clock();
+  EXPECT_EQ(clock.core_migrations(), 3u);
+  EXPECT_EQ(clock.cache_migrations(), 2u);
+  EXPECT_TRUE(clock.has_node_migrations());
+}
+
+TEST(ProfileToProto, PlacesOfCpusAndWhatRanBesideASample) {
+  auto profile = MakeProfile();
+  EXPECT_EQ(server::ToProto(profile).samples().sibling_size(), 0);
+  profile.cpu_places = {{.cpu = 0, .core = 0, .cache = 0, .node = 1},
+                        {.cpu = 4, .core = 0, .cache = std::nullopt, .node = 1}};
+  profile.samples[0].cpu = 5;
+  profile.samples[0].sibling = process::Sibling::kBusy;
+  const auto proto = server::ToProto(profile);
+  ASSERT_EQ(proto.cpu_places_size(), 2);
+  EXPECT_TRUE(proto.cpu_places(0).has_cache());
+  EXPECT_EQ(proto.cpu_places(1).cpu(), 4u);
+  EXPECT_EQ(proto.cpu_places(1).node(), 1u);
+  EXPECT_FALSE(proto.cpu_places(1).has_cache());
+  ASSERT_EQ(proto.samples().sibling_size(), proto.samples().cpu_size());
+  EXPECT_EQ(proto.samples().sibling(0), v1::SIBLING_BUSY);
+}
+
 // What was stolen from a thread is among its on-CPU samples, so that they add up to its clock.
 TEST(ProfileToProto, StolenTimeBecomesAPseudoSample) {
   auto profile = MakeProfile();

@@ -452,7 +452,21 @@ TEST(DecoderTest, Clock) {
   EXPECT_EQ(clock.at_epoch.stolen_ns[PROFD_STOLEN_SPREAD], 31u);
   EXPECT_EQ(clock.comm, "worker");
   EXPECT_EQ(clock.own_tid, 32u);
+  EXPECT_FALSE(clock.moves);
   EXPECT_TRUE(Decoded<wire::ClockEvent>(RawEventBytes(PROFD_EVENT_THREAD_END, ClockFixed())).end);
+}
+
+TEST(DecoderTest, ClockWithMigrationsByDistance) {
+  profd_clock_event fixed = ClockFixed();
+  fixed.event.flags = PROFD_CLOCK_MOVES;
+  fixed.moves_at_epoch = {3, 2, 1};
+  fixed.moves_final = {6, 5, 4};
+  const auto clock = Decoded<wire::ClockEvent>(RawEventBytes(PROFD_EVENT_CLOCK, fixed));
+  ASSERT_TRUE(clock.moves);
+  EXPECT_EQ(clock.moves->at_epoch.core, 3u);
+  EXPECT_EQ(clock.moves->at_epoch.node, 1u);
+  EXPECT_EQ(clock.moves->final.core, 6u);
+  EXPECT_EQ(clock.moves->final.cache, 5u);
 }
 
 TEST(DecoderTest, ClockInAnUnknownStateIsRejected) {

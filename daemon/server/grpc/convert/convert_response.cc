@@ -118,6 +118,12 @@ void Fill(const profd_clock& clock, v1::ThreadClock& proto) {
   proto.set_stolen_spread_ns(clock.stolen_ns[PROFD_STOLEN_SPREAD]);
 }
 
+void Fill(const aggregate::Migrations& migrations, v1::ThreadClock& proto) {
+  proto.set_core_migrations(migrations.core);
+  proto.set_cache_migrations(migrations.cache);
+  proto.set_node_migrations(migrations.node);
+}
+
 void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_tid(thread.shown_tid);
   proto.set_start_ns(thread.key.start_ns);
@@ -126,6 +132,7 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_begin_ns(thread.begin_ns);
   proto.set_end_ns(thread.end_ns);
   Fill(thread.clock, *proto.mutable_clock());
+  if (thread.migrations) Fill(*thread.migrations, *proto.mutable_clock());
   proto.set_began(thread.began);
   proto.set_exited(thread.exited);
   proto.set_clock_missing(thread.clock_missing);
@@ -325,6 +332,21 @@ void FillSwitches(const aggregate::ThreadSwitches& from, v1::Profile& proto) {
 void FillCpus(const SampleRefs& samples, v1::Samples& proto) {
   if (std::ranges::none_of(samples, [](const auto* sample) { return sample->cpu != 0; })) return;
   for (const auto* sample : samples) proto.add_cpu(sample->cpu);
+  const auto is_unknown = [](const auto* sample) {
+    return sample->sibling == process::Sibling::kUnknown;
+  };
+  if (std::ranges::all_of(samples, is_unknown)) return;
+  for (const auto* sample : samples) proto.add_sibling(static_cast<v1::Sibling>(sample->sibling));
+}
+
+void FillPlaces(const std::vector<CpuPlace>& places, v1::Profile& proto) {
+  for (const CpuPlace& place : places) {
+    v1::CpuPlace& added = *proto.add_cpu_places();
+    added.set_cpu(place.cpu);
+    added.set_core(place.core);
+    if (place.cache) added.set_cache(*place.cache);
+    added.set_node(place.node);
+  }
 }
 
 // The last node and the last frame.
@@ -411,6 +433,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   proto.set_hook(ValidUtf8(profile.hook));
   proto.set_profd_version(ValidUtf8(profile.profd_version));
   proto.set_cpus(profile.cpus);
+  FillPlaces(profile.cpu_places, proto);
   proto.set_no_hardware_counters(profile.no_hardware_counters);
   for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());

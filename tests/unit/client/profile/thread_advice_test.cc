@@ -49,6 +49,22 @@ TEST(ThreadAdvice, EachHasItsNumberAndItsInterval) {
       << imbalance->text;
 }
 
+TEST(ThreadAdvice, NamesThreadsThatShareACoreAndThoseThatMove) {
+  const auto all = AdviceFor(testing::PlacedProfile());
+  const auto shared = Find(all, Kind::kSharedCore);
+  ASSERT_TRUE(shared);
+  EXPECT_EQ(
+      shared->text,
+      "pool-0 and pool-1 of 3 threads pool-* share core 0: its other CPU was busy in ~100.0 % "
+      "+-0.6 of their samples; on 2 cores none of them was seen");
+  EXPECT_EQ(AdviceName(shared->kind), "shared_core");
+  const auto moves = Find(all, Kind::kMoves);
+  ASSERT_TRUE(moves);
+  EXPECT_EQ(moves->text, "mover moves between NUMA nodes 40.0 times a second: pin it");
+  EXPECT_EQ(moves->interval.low, 40);
+  EXPECT_EQ(AdviceName(moves->kind), "moves");
+}
+
 TEST(ThreadAdvice, WithoutSpinningWorkIsExact) {
   ProfileMaker maker;
   maker.Add(maker.AddThread(4242, "demo"), {"main"}, Blocked(v1::WAIT_LOCK, 10'000, 1'000));

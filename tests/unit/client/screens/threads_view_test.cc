@@ -25,6 +25,35 @@ TEST(ThreadsViewTest, MatchesItsGolden) {
                  "threads_" + std::to_string(width) + ".txt");
 }
 
+TEST(ThreadsViewTest, WhereThreadsRanMatchesItsGolden) {
+  for (const std::size_t width : {80u, 140u})
+    ExpectGolden(Rendered(testing::PlacedProfile(), width),
+                 "threads_placed_" + std::to_string(width) + ".txt");
+}
+
+TEST(ThreadsViewTest, DistancesThatAreNotKnownAreDashes) {
+  v1::Profile profile = testing::PlacedProfile();
+  profile.mutable_threads(4)->mutable_clock()->clear_core_migrations();
+  EXPECT_NE(Rendered(profile, 140).find("  60.0      -       -      -  "), std::string::npos)
+      << Rendered(profile, 140);
+}
+
+TEST(ThreadsViewTest, JsonLeavesOutWhatIsNotKnown) {
+  const json placed = json::parse(ThreadsJson(testing::PlacedProfile()))["threads"];
+  for (const json& thread : placed) {
+    if (thread["thread"] != "mover") continue;
+    EXPECT_EQ(thread["core_migrations"], 500);
+    EXPECT_EQ(thread["cache_migrations"], 400);
+    EXPECT_EQ(thread["node_migrations"], 400);
+    EXPECT_EQ(thread["sibling_samples"], 200);
+    EXPECT_EQ(thread["sibling_busy_samples"], 0);
+    EXPECT_EQ(thread["node_ns"], "0:1000000000 1:1000000000");
+  }
+  for (const json& thread : json::parse(ThreadsJson(testing::PoolProfile()))["threads"])
+    for (const char* name : {"core_migrations", "sibling_samples", "node_ns"})
+      EXPECT_FALSE(thread.contains(name));
+}
+
 TEST(ThreadsViewTest, ColourChangesNoText) {
   const std::string plain = Rendered(testing::PoolProfile());
   const std::string coloured =
@@ -35,8 +64,8 @@ TEST(ThreadsViewTest, ColourChangesNoText) {
 
 TEST(ThreadsViewTest, LinesFitTheWidth) {
   for (const v1::Profile& profile :
-       {testing::PoolProfile(), testing::ManyThreadsProfile(30), testing::HostileProfile(),
-        testing::EmptyProfile(), v1::Profile()}) {
+       {testing::PoolProfile(), testing::PlacedProfile(), testing::ManyThreadsProfile(30),
+        testing::HostileProfile(), testing::EmptyProfile(), v1::Profile()}) {
     for (const std::size_t width : {80u, 120u, 200u}) {
       std::istringstream lines(Rendered(profile, width));
       for (std::string line; std::getline(lines, line);)
