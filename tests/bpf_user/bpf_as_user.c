@@ -5,6 +5,7 @@
 
 #include "bpf/sample/pack.bpf.h"
 #include "bpf/sample/sampling_points.bpf.h"
+#include "bpf/sample/step_name.bpf.h"
 #include "bpf/stack/labels.bpf.h"
 #include "bpf/stack/python.bpf.h"
 #include "bpf/stack/syscall.bpf.h"
@@ -32,6 +33,7 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
   if (map == &python_runtimes) return user_find_python_runtime(key);
   if (map == &label_processes) return user_find_labels(index);
   if (map == &unwind_files) return user_find_file(index);
+  if (map == &cpu_places) return user_find_place(index);
   if (map == &unwind_pool) return user_find_slab(index);
   return user_find_page(map, index);
 }
@@ -62,6 +64,20 @@ long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct tas
   (void)task;
   (void)flags;
   return memory_reader(memory_context, to, bytes, (__u64)from);
+}
+
+/* As the kernel's: with the zero, which it writes after as much as there is room for. */
+long bpf_probe_read_user_str(void* to, __u32 bytes, const void* from) {
+  char* text = to;
+  for (__u32 i = 0; i < bytes; i++) {
+    if (i + 1 == bytes) {
+      text[i] = 0;
+      return bytes;
+    }
+    if (memory_reader(memory_context, text + i, 1, (__u64)from + i)) return -14;
+    if (!text[i]) return i + 1;
+  }
+  return 0;
 }
 
 long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from) {
@@ -123,7 +139,7 @@ struct user_thread* user_thread_begin(__u64 now, __u32 state, __u32 kind,
 struct user_thread* user_thread_begin_created(__u64 now, const struct user_accounting* accounting) {
   struct thread* thread = new_thread();
   struct kernel_accounting kernel = accounting_of(accounting);
-  clock_begin_created(thread, now, &kernel, 0);
+  clock_begin_created(thread, now, &kernel);
   return (struct user_thread*)thread;
 }
 
@@ -167,9 +183,11 @@ struct user_reading user_read(struct user_thread* user, __u64 now,
   reading.epoch = copy.kept.number;
   reading.epoch_ns = copy.kept.time_ns;
   reading.since_ns = copy.kept.since_ns;
-  reading.state = copy.kept.state;
+  reading.state = copy.kept_state;
   reading.at_epoch = copy.kept.clock;
   reading.now = copy.clock;
+  reading.moves_at_epoch = copy.kept.moves;
+  reading.moves = copy.moves;
   return reading;
 }
 
@@ -322,3 +340,14 @@ void user_read_labels(struct profd_sample_event* event, __u64 thread_pointer, in
 int user_takes_fd(__s64 syscall) { return takes_fd(syscall); }
 __u32 user_kind_of_mode(__u32 mode) { return kind_of_mode(mode); }
 __u32 user_anonymous_kind(const char* name) { return anonymous_kind(name); }
+
+struct user_step_name user_read_step_name(__u32 naming, __u64 address) {
+  struct step_buffer buffer = {.event = {.flags = 0}};
+  struct user_step_name name;
+  read_step_name(&buffer, naming, address);
+  memset(&name, 0, sizeof(name));
+  name.flags = buffer.event.flags;
+  name.bytes = buffer.name_bytes;
+  memcpy(name.text, buffer.name, PROFD_STEP_NAME_BYTES);
+  return name;
+}

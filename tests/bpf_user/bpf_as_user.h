@@ -38,12 +38,16 @@ struct user_reading {
   __u32 state;
   struct profd_clock at_epoch;
   struct profd_clock now;
+  struct profd_moves moves_at_epoch;
+  struct profd_moves moves;
 };
 
 /* Words that user space writes. */
 struct profd_control* user_control(void);
 struct profd_constants* user_constants(void);
 __u64 user_counter(enum profd_counter counter);
+/* Where CPUs are, by number. */
+void user_set_places(const struct profd_cpu_place* places, __u32 count);
 void user_reset(void); /* all of the above */
 
 /* Where bpf_get_prandom_u32 and the readers of user memory come from. */
@@ -181,6 +185,14 @@ void user_set_tables(const struct user_tables* tables);
 /* The requests for tables so far. */
 __u32 user_wanted(const struct profd_wanted** first);
 void user_set_time(__u64 now); /* what bpf_ktime_get_ns says */
+
+/* What a STEP event says of a name. */
+struct user_step_name {
+  __u32 flags; /* PROFD_STEP_NAME_* */
+  __u32 bytes;
+  char text[PROFD_STEP_NAME_BYTES];
+};
+struct user_step_name user_read_step_name(__u32 naming, __u64 address);
 
 int user_takes_fd(__s64 syscall);
 __u32 user_kind_of_mode(__u32 mode);

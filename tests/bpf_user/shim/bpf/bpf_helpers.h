@@ -20,6 +20,7 @@ void* bpf_map_lookup_elem(void* map, const void* key);
 long bpf_map_update_elem(void* map, const void* key, const void* value, __u64 flags);
 __u32 bpf_get_prandom_u32(void);
 long bpf_probe_read_user(void* to, __u32 bytes, const void* from);
+long bpf_probe_read_user_str(void* to, __u32 bytes, const void* from);
 long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from);
 long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct task_struct* task,
                              __u64 flags);
