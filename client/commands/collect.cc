@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/cli/values.h"
+#include "client/commands/collect_hosts.h"
 #include "client/commands/common/collect_target.h"
 #include "client/commands/common/output_plan.h"
 #include "client/commands/common/target_daemon.h"
@@ -30,6 +31,11 @@ namespace profd::client {
 namespace {
 
 constexpr std::uint64_t kDefaultDurationNs = 10'000'000'000u;
+
+std::uint64_t DurationOf(const CollectOptions& options) {
+  if (options.duration_ns) return *options.duration_ns;
+  return options.command.empty() ? kDefaultDurationNs : 0;
+}
 
 // What a stop signal does: the first ends the session, a second one or one that comes before there
 // is a session ends profctl. Runs on the thread of StopSignals.
@@ -75,7 +81,6 @@ class Collection {
   void Explain(const v1::Profile& profile) const;
   void SayWhatEnded(int wait_status) const;
   [[nodiscard]] std::string Footer() const;
-  [[nodiscard]] std::uint64_t Duration() const;
   [[nodiscard]] v1::CollectRequest Request() const;
 
   const CollectOptions& options_;
@@ -91,29 +96,10 @@ class Collection {
   std::optional<ExitCode> exec_failure_;
 };
 
-std::uint64_t Collection::Duration() const {
-  if (options_.duration_ns) return *options_.duration_ns;
-  return options_.command.empty() ? kDefaultDurationNs : 0;
-}
-
 v1::CollectRequest Collection::Request() const {
-  v1::CollectRequest request;
-  *request.mutable_target() = TargetFromHere(options_.target);
-  if (child_)
-    request.mutable_target()->mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
-  request.set_duration_ns(Duration());
-  request.set_duration_is_default(!options_.duration_ns);
-  request.set_mode(options_.sampling.mode);
-  request.set_frequency_hz(options_.sampling.frequency_hz);
-  request.set_budget_cpus(options_.sampling.budget_cpus);
-  request.set_no_hooks(options_.sampling.no_hooks);
-  request.set_no_wakers(options_.sampling.no_wakers);
-  for (const std::string& step : options_.sampling.steps) request.add_steps(step);
-  request.set_hardware_cycles(options_.hardware_cycles);
-  request.set_switches(options_.switches);
-  request.set_no_inlined(!options_.inlined);
-  request.set_no_lines(!options_.lines);
-  return request;
+  v1::Target target = TargetFromHere(options_.target);
+  if (child_) target.mutable_pids()->add_id(static_cast<std::uint32_t>(child_->pid()));
+  return RequestFor(options_, std::move(target));
 }
 
 Result<void> Collection::Prepare() {
@@ -148,7 +134,7 @@ Result<void> Collection::Connect() {
 
 Result<void> Collection::OnStarted(const v1::Started& started) {
   progress_.target = DescribeStarted(options_.target, child_ != nullptr, started);
-  progress_.duration_ns = Duration();
+  progress_.duration_ns = DurationOf(options_);
   context_.console.Explain("collecting " + progress_.target);
   if (!child_) return {};
   child_->Watch([this] { session_.Stop(); });
@@ -258,15 +244,40 @@ int Collection::Run() {
 
 constexpr const char* kUsage =
     "profctl collect TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
-    "       profctl collect [OPTIONS] -- COMMAND [ARGUMENT]...";
+    "       profctl collect [OPTIONS] -- COMMAND [ARGUMENT]...\n"
+    "       profctl collect --hosts FILE TARGET [OPTIONS]";
 constexpr const char* kFooter =
     "Examples:\n"
     "  profctl collect -p 1234 -d 30s -o out.svg -o out.json\n"
     "  profctl collect -a -d 5 -f folded > all.folded\n"
     "  sudo profctl collect -o out.svg -- ./program --its-option\n"
+    "  profctl collect --hosts web.txt --comm nginx -o web.svg\n"
     "\n"
     "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
-    "4 profd unreachable, 5 permission denied; with -- COMMAND that of the command.";
+    "4 profd unreachable, 5 permission denied, 6 of some hosts only; with -- COMMAND that\n"
+    "of the command.";
+
+constexpr std::string_view kWhereGroup = "Where";
+
+void AddHosts(Command& command, std::string& hosts, std::string& timeout) {
+  command.Add({.group = kWhereGroup,
+               .names = "--hosts",
+               .into = &hosts,
+               .value = "FILE",
+               .help = "from the hosts of a file, - for standard input, at one time: one profile",
+               .more = "A line is HOST[:PORT], by TLS with --tls-ca, --tls-cert and --tls-key, or "
+                       "the path of a unix socket; web[01-12].example stands for many, and what is "
+                       "behind a # is a comment. There are at most 1,000. Each process says its "
+                       "host: --group-by host, and report --by host. Hosts that fail are listed "
+                       "with the reason.",
+               .offer = Offer::kFiles});
+  command.Add(
+      {.group = kWhereGroup,
+       .names = "--host-timeout",
+       .into = &timeout,
+       .value = "TIME",
+       .help = "with --hosts: give up a host that says nothing for so long; 20s by default"});
+}
 
 }  // namespace
 
@@ -291,6 +302,7 @@ CollectVerb::CollectVerb()
                  .into = &raw_.target.no_children,
                  .help = "with -- COMMAND: only itself; else its children are followed"});
   AddKernelThreads(command(), raw_.target);
+  AddHosts(command(), raw_.hosts, raw_.host_timeout);
   command().Add({.group = kWhatGroup,
                  .names = "--switches",
                  .into = &raw_.switches,
@@ -333,12 +345,54 @@ Result<void> CollectVerb::Take() {
   options_.lines = !raw_.places.no_lines;
   options_.no_progress = raw_.no_progress;
   options_.output = raw_.output;
-  return {};
+  return TakeHosts();
 }
 
 // The output of a command that is being profiled comes on the same terminal.
 bool CollectVerb::ShowsProgress() const {
   return !options_.no_progress && options_.command.empty();
+}
+
+Result<void> CollectVerb::TakeHosts() {
+  if (raw_.hosts.empty() && !raw_.host_timeout.empty())
+    return Usage("--host-timeout is for --hosts", "leave it out");
+  if (raw_.hosts.empty()) return {};
+  if (!options_.command.empty() || options_.target.has_pids() || options_.target.has_tids())
+    return Usage("a process of one host has no meaning on many",
+                 "with --hosts name --comm NAME, --cgroup PATH or -a");
+  options_.hosts = raw_.hosts;
+  if (raw_.host_timeout.empty()) return {};
+  const auto timeout =
+      ParseDurationOf("--host-timeout", raw_.host_timeout, {.least = "100ms", .most = "10m"});
+  if (!timeout) return timeout.error();
+  options_.host_timeout_ns = *timeout;
+  return {};
+}
+
+int CollectVerb::Run(const Context& context) {
+  if (options_.hosts.empty()) return RunCollect(options_, context);
+  if (context.global.host.address.empty()) return RunCollectHosts(options_, context);
+  const Error both = Usage("both --host and --hosts are named", "leave one out");
+  context.console.Fail(both);
+  return ToInt(ExitCodeOf(both.code));
+}
+
+v1::CollectRequest RequestFor(const CollectOptions& options, v1::Target target) {
+  v1::CollectRequest request;
+  *request.mutable_target() = std::move(target);
+  request.set_duration_ns(DurationOf(options));
+  request.set_duration_is_default(!options.duration_ns);
+  request.set_mode(options.sampling.mode);
+  request.set_frequency_hz(options.sampling.frequency_hz);
+  request.set_budget_cpus(options.sampling.budget_cpus);
+  request.set_no_hooks(options.sampling.no_hooks);
+  request.set_no_wakers(options.sampling.no_wakers);
+  for (const std::string& step : options.sampling.steps) request.add_steps(step);
+  request.set_hardware_cycles(options.hardware_cycles);
+  request.set_switches(options.switches);
+  request.set_no_inlined(!options.inlined);
+  request.set_no_lines(!options.lines);
+  return request;
 }
 
 int RunCollect(const CollectOptions& options, const Context& context) {

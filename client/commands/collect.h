@@ -24,8 +24,11 @@ struct CollectOptions {
   bool lines = true;
   bool no_progress = false;
   OutputOptions output;
+  std::string hosts;                             // a file of --hosts; "": one host
+  std::optional<std::uint64_t> host_timeout_ns;  // of --hosts
 };
 
+[[nodiscard]] v1::CollectRequest RequestFor(const CollectOptions& options, v1::Target target);
 // Of `symbols`, too: one run with `options`.
 [[nodiscard]] int RunCollect(const CollectOptions& options, const Context& context);
 
@@ -34,7 +37,7 @@ class CollectVerb : public Verb {
   CollectVerb();
   [[nodiscard]] Result<void> Take() override;
   [[nodiscard]] bool ShowsProgress() const override;
-  [[nodiscard]] int Run(const Context& context) override { return RunCollect(options_, context); }
+  [[nodiscard]] int Run(const Context& context) override;
   [[nodiscard]] const CollectOptions& options() const { return options_; }
 
  private:
@@ -48,7 +51,10 @@ class CollectVerb : public Verb {
     bool no_progress = false;
     OutputOptions output;
     std::vector<std::string> command;
+    std::string hosts;
+    std::string host_timeout;
   };
+  [[nodiscard]] Result<void> TakeHosts();
   Raw raw_;
   CollectOptions options_;
 };

@@ -1,21 +1,18 @@
 #include "client/link/grpc_client.h"
 
-#include <grpc/support/log.h>
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
-#include <grpcpp/support/channel_arguments.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include <cerrno>
 #include <chrono>
-#include <cstdio>
 #include <cstring>
 #include <string_view>
 #include <utility>
 
+#include "client/link/channel.h"
 #include "client/profile/check_profile.h"
-#include "daemon/base/files.h"
 #include "daemon/base/unique_fd.h"
 #include "profd/v1/profiler.grpc.pb.h"
 
@@ -25,61 +22,11 @@ namespace {
 constexpr auto kConnectTimeout = std::chrono::seconds(10);
 constexpr auto kCallTimeout = std::chrono::seconds(30);
 constexpr auto kQueryTimeout = std::chrono::minutes(5);
-constexpr int kMaxMessageBytes = 64 << 20;          // of one chunk
 constexpr std::size_t kMaxProfileBytes = 1u << 30;  // of all chunks
-constexpr std::size_t kMaxPemBytes = 1u << 20;
 constexpr std::string_view kHint = "is profd running there?";
-constexpr std::string_view kTlsHint =
-    "is the certificate signed by that profd's tls.client_ca, and not expired? its log says whom "
-    "it refused";
 
 void SetDeadline(grpc::ClientContext& context) {
   context.set_deadline(std::chrono::system_clock::now() + kCallTimeout);
-}
-
-// "failed to connect to all addresses; last error: UNKNOWN: ...: Connection refused" is for those
-// who read gRPC's source; the last words are for people.
-std::string Reason(const std::string& message) {
-  const std::size_t colon = message.rfind(": ");
-  std::string reason = colon == std::string::npos ? message : message.substr(colon + 2);
-  if (!reason.empty() && reason[0] >= 'A' && reason[0] <= 'Z')
-    reason[0] = static_cast<char>(reason[0] - 'A' + 'a');
-  return reason;
-}
-
-Error Unreachable(const std::string& address, const std::string& reason) {
-  // TLS 1.3 does not say why a certificate was refused.
-  return Error{ErrorCode::kUnavailable, "cannot reach profd at " + address + ": " + reason,
-               std::string(address.starts_with(kTlsScheme) ? kTlsHint : kHint)};
-}
-
-Result<std::string> ReadPem(const std::string& path) {
-  if (Result<std::string> text = ReadFile(path, kMaxPemBytes); text && !text->empty()) return text;
-  return Error{ErrorCode::kIo, "cannot read " + path,
-               "it must be a PEM file; see --tls-ca, --tls-cert and --tls-key"};
-}
-
-// What gRPC says of a handshake comes back as the reason of the call; other lines are gRPC's own.
-void LogWithoutHandshakes(gpr_log_func_args* said) {
-  if (std::string_view(said->file).ends_with("ssl_transport_security.cc")) return;
-  std::fprintf(stderr, "profctl: gRPC: %s:%d: %s\n", said->file, said->line, said->message);
-}
-
-Result<std::shared_ptr<grpc::ChannelCredentials>> CredentialsOf(const TlsFiles& files) {
-  if (files.certificate.empty() || files.key.empty())
-    return Error{ErrorCode::kInvalidArgument, "TLS needs a certificate and its key",
-                 "name them: --tls-cert FILE --tls-key FILE, or PROFD_TLS_CERT and PROFD_TLS_KEY"};
-  gpr_set_log_function(&LogWithoutHandshakes);
-  grpc::SslCredentialsOptions options;
-  for (const auto& [path, into] : {std::pair{&files.ca, &options.pem_root_certs},
-                                   {&files.certificate, &options.pem_cert_chain},
-                                   {&files.key, &options.pem_private_key}}) {
-    if (path->empty()) continue;
-    auto text = ReadPem(*path);
-    if (!text) return text.error();
-    *into = *std::move(text);
-  }
-  return grpc::SslCredentials(options);
 }
 
 Error TooLong(std::string_view hint) {
@@ -174,16 +121,13 @@ Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& addre
   // gRPC says too little of sockets that are not there.
   if (const std::string path = UnixSocketPath(address); !path.empty())
     PROFD_TRY(ProbeUnixSocket(path));
-  grpc::ChannelArguments arguments;
-  arguments.SetMaxReceiveMessageSize(kMaxMessageBytes);
-  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   const bool by_tls = address.starts_with(kTlsScheme);
   using Credentials = Result<std::shared_ptr<grpc::ChannelCredentials>>;
   const auto credentials =
-      by_tls ? CredentialsOf(tls) : Credentials(grpc::InsecureChannelCredentials());
+      by_tls ? TlsCredentials(tls) : Credentials(grpc::InsecureChannelCredentials());
   if (!credentials) return credentials.error();
   auto channel = grpc::CreateCustomChannel(address.substr(by_tls ? kTlsScheme.size() : 0),
-                                           *credentials, arguments);
+                                           *credentials, ChannelArgumentsForProfd());
   std::unique_ptr<GrpcClient> client(new GrpcClient(address, std::make_unique<Service>(channel)));
   const auto deadline = std::chrono::system_clock::now() + kConnectTimeout;
   for (auto state = channel->GetState(true); state != GRPC_CHANNEL_READY;
@@ -194,7 +138,7 @@ Result<std::unique_ptr<GrpcClient>> GrpcClient::Connect(const std::string& addre
       v1::StatusResponse response;
       const grpc::Status status = client->service_->stub->Status(&context, {}, &response);
       if (status.ok()) break;
-      return Unreachable(address, Reason(status.error_message()));
+      return Unreachable(address, ReasonIn(status.error_message()));
     }
     if (!channel->WaitForStateChange(state, deadline))
       return Unreachable(address, "no answer within 10 s");
@@ -229,7 +173,7 @@ Result<v1::Profile> GrpcClient::Collect(const v1::CollectRequest& request,
       return ErrorFromStatus(status);
     return Error{ErrorCode::kUnavailable,
                  "profd at " + address_ + " went away in the middle of the collection: " +
-                     Reason(status.error_message()),
+                     ReasonIn(status.error_message()),
                  ""};
   }
   return ParseWhole(bytes, done);

@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "client/profile/host_names.h"
 #include "client/profile/stack_names.h"
 
 namespace profd::client {

@@ -5,6 +5,7 @@
 #include <charconv>
 
 #include "client/profile/check_profile.h"
+#include "client/profile/host_names.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
 #include "daemon/base/files.h"

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <unordered_set>
 
-#include "client/profile/labels/label_values.h"
+#include "client/profile/host_names.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/spinning.h"
 #include "client/profile/wait_reasons.h"
@@ -81,21 +81,7 @@ std::string_view ModuleName(const v1::Frame& frame) {
   return frame.program().empty() ? BaseName(frame.module()) : std::string_view(frame.program());
 }
 
-std::string_view HostOf(const v1::Process& process) {
-  return LabelIn(process, kHostLabel).value_or("");
-}
-
-std::string HostName(const v1::Profile& profile, const v1::Process& process) {
-  const std::string_view own = HostOf(process);
-  const std::string_view host = own.empty() ? std::string_view(profile.host()) : own;
-  return host.empty() ? "[no host]" : SafeName(host);
-}
-
-std::string OnHost(const v1::Process& process) {
-  const std::string_view host = HostOf(process);
-  return host.empty() ? "" : " on " + SafeName(host);
-}
-
+// Of a profile of several hosts "python3 (4242) on web1".
 std::string ProcessName(const v1::Process& process) {
   const std::string on = OnHost(process);
   if (process.group_size() != 0) return Counted(process.comm(), process.group_size()) + on;

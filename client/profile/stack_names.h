@@ -13,9 +13,6 @@
 
 namespace profd::client {
 
-// The label of a process that says its host.
-inline constexpr std::string_view kHostLabel = "host.name";
-
 // Bytes of one name; a longer one is cut and ends in "...".
 inline constexpr std::size_t kMaxNameBytes = 2048;
 
@@ -36,13 +33,7 @@ struct FrameStyle {
 [[nodiscard]] std::string FrameName(const v1::Frame& frame, const FrameStyle& style);
 // What an unresolved frame's file is called: "redis-server", which is a link to redis-check-rdb.
 [[nodiscard]] std::string_view ModuleName(const v1::Frame& frame);
-// The host of a process, of a profile of several; "": that of the profile. Not made safe.
-[[nodiscard]] std::string_view HostOf(const v1::Process& process);
-// "web1", of any profile. Safe.
-[[nodiscard]] std::string HostName(const v1::Profile& profile, const v1::Process& process);
-// " on web1", of a profile of several hosts; else "". Safe.
-[[nodiscard]] std::string OnHost(const v1::Process& process);
-// "python3 (4242)"; of a profile of several hosts "python3 (4242) on web1".
+// "python3 (4242)".
 [[nodiscard]] std::string ProcessName(const v1::Process& process);
 [[nodiscard]] std::string ThreadName(const v1::Thread& thread);
 

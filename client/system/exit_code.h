@@ -12,6 +12,7 @@ enum class ExitCode : int {
   kNoData = 3,            // the target was not found, or there was nothing to see of it
   kUnreachable = 4,       // no profd answers, or it went away
   kPermissionDenied = 5,  // a right is missing; the message names it
+  kPartial = 6,           // of some hosts only; what is missing was said
   kCannotExecute = 126,   // -- CMD: found but not runnable, as shells have it
   kCommandNotFound = 127,
   kInterrupted = 130,  // given up at the user's wish

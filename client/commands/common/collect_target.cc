@@ -12,6 +12,8 @@
 namespace profd::client {
 namespace {
 
+constexpr std::string_view kCgroupRoot = "/sys/fs/cgroup";
+
 std::optional<std::uint32_t> ThreadGroup(const ProcFs& proc, std::uint32_t id) {
   const Result<std::string> status = proc.Read(std::to_string(id) + "/status");
   if (!status) return std::nullopt;
@@ -32,9 +34,8 @@ std::string Join(const google::protobuf::RepeatedField<std::uint32_t>& ids) {
 }
 
 std::string CgroupPath(const std::string& path) {
-  constexpr std::string_view kRoot = "/sys/fs/cgroup";
-  if (path.starts_with(kRoot)) return path;
-  const std::string below = std::string(kRoot) + (path.starts_with('/') ? "" : "/") + path;
+  if (path.starts_with(kCgroupRoot)) return path;
+  const std::string below = std::string(kCgroupRoot) + (path.starts_with('/') ? "" : "/") + path;
   struct stat status {};
   return ::stat(below.c_str(), &status) == 0 && S_ISDIR(status.st_mode) ? below : path;
 }
@@ -72,6 +73,13 @@ Result<void> CheckTarget(const v1::Target& target, const ProcFs& proc) {
 v1::Target TargetFromHere(v1::Target target) {
   if (target.has_cgroup()) target.set_cgroup(CgroupPath(target.cgroup()));
   target.set_pidns_inode(OwnPidNamespace());
+  return target;
+}
+
+v1::Target TargetOnHosts(v1::Target target) {
+  if (!target.has_cgroup() || target.cgroup().starts_with(kCgroupRoot)) return target;
+  const std::string& path = target.cgroup();
+  target.set_cgroup(std::string(kCgroupRoot) + (path.starts_with('/') ? "" : "/") + path);
   return target;
 }
 

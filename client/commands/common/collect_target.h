@@ -17,6 +17,9 @@ namespace profd::client {
 // there is left for profd to refuse.
 [[nodiscard]] v1::Target TargetFromHere(v1::Target target);
 
+// The same for profds of other hosts: nothing is looked up here.
+[[nodiscard]] v1::Target TargetOnHosts(v1::Target target);
+
 // As an argument for profctl collect: "-p 12,13 -s". `has_command`: children of a command are
 // followed without -s.
 [[nodiscard]] std::string TargetArguments(const v1::Target& target, bool has_command);

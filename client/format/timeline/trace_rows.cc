@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "client/format/timeline/wait_arrows.h"
+#include "client/profile/host_names.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"

@@ -4,7 +4,7 @@
 #include <limits>
 #include <utility>
 
-#include "client/profile/stack_names.h"
+#include "client/profile/host_names.h"
 #include "client/text/number.h"
 
 namespace profd::client {
@@ -22,6 +22,10 @@ std::uint64_t RowsOf(const v1::Profile& profile) {
   return static_cast<std::uint64_t>(profile.samples().weight_ns_size()) +
          static_cast<std::uint64_t>(profile.switches().thread_size()) +
          static_cast<std::uint64_t>(profile.step_events().time_ns_size());
+}
+
+std::uint64_t NodesOf(const v1::Profile& profile) {
+  return static_cast<std::uint64_t>(profile.nodes_size());
 }
 
 template <typename Names>
@@ -95,8 +99,7 @@ Result<void> ProfileJoin::CheckRoom(const v1::Profile& profile) {
   if (count > kMostSum) return full("many samples for one profile");
   if (!hosts_.empty() && RowsOf(profile) > limits_.rows - std::min(limits_.rows, rows_))
     return full("many samples for one profile");
-  if (!hosts_.empty() &&
-      static_cast<std::uint64_t>(joined_.nodes_size() + profile.nodes_size()) > limits_.nodes)
+  if (!hosts_.empty() && NodesOf(joined_) + NodesOf(profile) > limits_.nodes)
     return full("many stacks for one profile");
   rows_ += RowsOf(profile);
   weight_ns_ = weight_ns;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "client/profile/host_names.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/report/frame_places.h"

@@ -27,6 +27,20 @@ TEST(CollectVerbTest, InlinedFunctionsAndLinesCanBeRefused) {
   EXPECT_NE(Refused({"collect", "-a", "--no-inline"}).hint.find("--no-inlines"), std::string::npos);
 }
 
+TEST(CollectVerbTest, ManyHostsTakeATargetThatEachMayHave) {
+  const auto options = OptionsOf<CollectVerb>(
+      {"collect", "--hosts", "web.txt", "--comm", "nginx", "--host-timeout", "5s"});
+  EXPECT_EQ(options.hosts, "web.txt");
+  EXPECT_EQ(options.host_timeout_ns, 5'000'000'000u);
+  EXPECT_EQ(RequestFor(options, options.target).duration_ns(), 10'000'000'000u);
+  for (const char* target : {"-p1", "-t1"})
+    EXPECT_EQ(Refused({"collect", "--hosts", "web.txt", target}).message,
+              "a process of one host has no meaning on many");
+  EXPECT_EQ(Refused({"collect", "-a", "--host-timeout", "5s"}).message,
+            "--host-timeout is for --hosts");
+  (void)Refused({"collect", "-a", "--hosts", "web.txt", "--host-timeout", "0s"});
+}
+
 TEST(CollectVerbTest, OnWhomMayHaveAValue) {
   const auto detail = [](const std::vector<std::string>& options) {
     std::vector<std::string> arguments{"collect", "-a"};

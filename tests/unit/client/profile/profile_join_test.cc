@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "client/profile/check_profile.h"
+#include "client/profile/host_names.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/report/report_table.h"
 #include "client/profile/stack_names.h"
