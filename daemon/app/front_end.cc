@@ -19,6 +19,12 @@ std::string PublicSocketOf(const config::Options& options) {
   return path ? *path : "";
 }
 
+// Both lists have been checked; without them no certificate would have a role.
+server::Roles RolesOf(const config::Options& options) {
+  const auto roles = server::Roles::Parse(options.tls_operators, options.tls_readers);
+  return roles ? *roles : *server::Roles::Parse("", "");
+}
+
 }  // namespace
 
 FrontEndOptions AccessOf(const config::Options& options, server::InheritedSockets sockets) {
@@ -29,11 +35,12 @@ FrontEndOptions AccessOf(const config::Options& options, server::InheritedSocket
                    .inherited = std::move(sockets)};
   if (options.private_use) return access;  // no other client may connect
   access.metrics = options.metrics_listen;
+  const server::TlsFiles files{.certificate = options.tls_certificate,
+                               .key = options.tls_key,
+                               .client_ca = options.tls_client_ca};
   if (!options.tls_listen.empty())
-    access.server.tls = {options.tls_listen,
-                         {.certificate = options.tls_certificate,
-                          .key = options.tls_key,
-                          .client_ca = options.tls_client_ca}};
+    access.server.tls = {options.tls_listen, files, RolesOf(options)};
+  if (!options.pprof_listen.empty()) access.pull = {options.pprof_listen, files, RolesOf(options)};
   return access;
 }
 
@@ -42,7 +49,8 @@ FrontEnd::FrontEnd(Parts parts)
       start_unix_ns_(parts_.clock.RealtimeNs()),
       manager_(parts_.backend, parts_.clock),
       service_(manager_, parts_.backend, parts_.status, parts_.clock, parts_.proc, parts_.logger,
-               parts_.history, &parts_.rules) {
+               parts_.history, &parts_.rules),
+      scrapes_({manager_, parts_.proc, parts_.rules}) {
   parts_.health.Watch(manager_.heartbeat());
 }
 
@@ -52,6 +60,13 @@ Result<void> FrontEnd::Serve(FrontEndOptions options) {
   if (!server) return server.error();
   server_ = std::move(*server);
   parts_.health.Watch(server_->heartbeats());
+  if (options.pull) {
+    auto pull = server::PullListener::Start(*options.pull, scrapes_, parts_.clock, parts_.logger);
+    if (!pull) return pull.error();
+    pull_ = std::move(*pull);
+    parts_.health.Watch(pull_->heartbeat());
+    parts_.logger.info("serving scrapers at {}, port {}", options.pull->address, pull_->port());
+  }
   if (options.metrics.empty()) return {};
   auto http = server::HttpServer::Start(options.metrics,
                                         [this](const std::string& path) { return Answer(path); });
@@ -64,6 +79,7 @@ Result<void> FrontEnd::Serve(FrontEndOptions options) {
 
 void FrontEnd::StopServing(std::chrono::milliseconds grace) {
   http_.reset();
+  if (pull_) pull_->Shutdown();
   if (server_) server_->Shutdown(grace);
 }
 
@@ -90,7 +106,7 @@ server::Readings FrontEnd::Read() const {
   readings.backend = parts_.status.Status();
   if (parts_.history != nullptr) readings.history = parts_.history->Status();
   readings.sessions = manager_.List().size();
-  readings.refusals = server_->refusals();
+  readings.refusals = server_->refusals() + (pull_ ? pull_->refusals() : 0);
   return readings;
 }
 

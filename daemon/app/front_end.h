@@ -6,6 +6,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "daemon/app/health.h"
@@ -18,24 +19,27 @@
 #include "daemon/pipeline/status.h"
 #include "daemon/rules/rule_set.h"
 #include "daemon/server/grpc/service/profiler_service.h"
+#include "daemon/server/grpc/service/scrape.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/http/http_server.h"
 #include "daemon/server/http/metrics_text.h"
+#include "daemon/server/http/pull_listener.h"
 #include "daemon/server/session_manager.h"
 
 namespace profd::app {
 
 struct FrontEndOptions {
   server::ServerOptions server;
-  std::string metrics;  // loopback address; "": none
+  std::string metrics;                        // loopback address; "": none
+  std::optional<server::PullOptions> pull{};  // none: no scrapers
 };
 
 // The addresses that the options name; with --private, only the socket of the owner.
 [[nodiscard]] FrontEndOptions AccessOf(const config::Options& options,
                                        server::InheritedSockets sockets);
 
-// Job: runs the session manager, the gRPC servers, and HTTP for metrics. Thread: the main thread
-// makes and stops it; each server has its own threads. Owner: the composition root.
+// Job: runs the session manager, the gRPC servers, and HTTP for scrapers and metrics. Thread: the
+// main thread makes and stops it; each server has its own threads. Owner: the composition root.
 class FrontEnd {
  public:
   // All must outlive this.
@@ -68,6 +72,8 @@ class FrontEnd {
   server::SessionManager manager_;
   server::ProfilerService service_;
   std::unique_ptr<server::Server> server_;
+  server::Scrapes scrapes_;
+  std::unique_ptr<server::PullListener> pull_;
   std::unique_ptr<server::HttpServer> http_;  // last: reads all of the above
 };
 

@@ -27,8 +27,11 @@ struct Options {
   std::string tls_certificate;
   std::string tls_key;
   std::string tls_client_ca;
+  std::string tls_operators;  // see server::Roles
+  std::string tls_readers;
   std::string rules_file;          // "": only the rules that profd ships with
   std::string metrics_listen;      // loopback address; "": no metrics
+  std::string pprof_listen;        // "": no scrapers
   std::string host_name = "auto";  // see HostName
   std::string log_level;           // debug, info, warn, error, off
   std::string hook;                // "auto": the best hook that works

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "daemon/base/duration.h"
+#include "daemon/server/grpc/auth/roles.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/tcp_address.h"
@@ -37,6 +38,11 @@ Result<void> CheckTlsListen(const std::string& text) {
   if (text.empty()) return {};
   const auto address = server::ParseTcpAddress(text);
   return address ? Result<void>{} : address.error();
+}
+
+Result<void> CheckRole(const std::string& text) {
+  const auto roles = server::Roles::Parse(text, "");
+  return roles ? Result<void>{} : roles.error();
 }
 
 Result<void> CheckMetricsListen(const std::string& text) {
@@ -310,7 +316,7 @@ const std::vector<Setting>& Settings() {
        .field = &Options::tls_listen,
        .value = "ADDRESS",
        .help = "TCP address for clients with a certificate, such as 0.0.0.0:9898; they see every "
-               "process",
+               "process, and tls.operators and tls.readers say what they may do",
        .check = CheckTlsListen},
       {.key = "tls.certificate",
        .field = &Options::tls_certificate,
@@ -325,12 +331,32 @@ const std::vector<Setting>& Settings() {
        .field = &Options::tls_client_ca,
        .value = "FILE",
        .help = "certificates of the authorities that sign client certificates, in PEM"},
+      {.key = "tls.operators",
+       .field = &Options::tls_operators,
+       .fallback = "*",
+       .value = "NAMES",
+       .help = "whose certificates may collect, dump and stop: CN=ops, DNS=web1.example, "
+               "URI=spiffe://example/ops, with commas between them; * is every one that "
+               "tls.client_ca has signed",
+       .check = CheckRole},
+      {.key = "tls.readers",
+       .field = &Options::tls_readers,
+       .value = "NAMES",
+       .help = "whose certificates may only look at the history and the status, written as "
+               "tls.operators; a name here wins over * there",
+       .check = CheckRole},
       {.key = "metrics.listen",
        .field = &Options::metrics_listen,
        .value = "ADDRESS",
        .help = "loopback address for HTTP, such as 127.0.0.1:9899; serves /metrics for Prometheus "
                "and /healthz",
        .check = CheckMetricsListen},
+      {.key = "pprof.listen",
+       .field = &Options::pprof_listen,
+       .value = "ADDRESS",
+       .help = "TCP address for scrapers with a certificate of an operator, such as 0.0.0.0:9897; "
+               "serves /debug/pprof/profile and /debug/pprof/wall by HTTP and the files of tls",
+       .check = CheckTlsListen},
   };
   return settings;
 }
@@ -379,13 +405,14 @@ Result<void> CheckTogether(const Options& options) {
     return Error{ErrorCode::kInvalidArgument,
                  "there are exports, and history.directory is off: exports send the history",
                  "set history.directory, or remove the [[export]] tables"};
-  if (options.tls_listen.empty()) return {};
+  const bool by_tls = !options.tls_listen.empty();
+  if (!by_tls && options.pprof_listen.empty()) return {};
   for (const auto& [text, key] : {std::pair{&options.tls_certificate, "tls.certificate"},
                                   {&options.tls_key, "tls.key"},
                                   {&options.tls_client_ca, "tls.client_ca"}})
     if (text->empty())
       return Error{ErrorCode::kInvalidArgument,
-                   std::string("tls.listen is set and ") + key + " is not",
+                   std::string(by_tls ? "tls" : "pprof") + ".listen is set and " + key + " is not",
                    "TCP is served only to clients with a certificate: name all three files"};
   return {};
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <fstream>
+#include <map>
 #include <optional>
 #include <sstream>
 #include <utility>
@@ -30,6 +31,7 @@ using ::profd::testing::Certificates;
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 std::string Contents(const std::string& path) {
@@ -67,7 +69,7 @@ class TlsTest : public RpcFixture {
     server::ServerOptions options;
     options.times = times;
     options.address = "unix:" + (directory_ / "tls.sock").string();
-    options.tls = {"127.0.0.1:0", Files()};
+    options.tls = {"127.0.0.1:0", Files(), roles_};
     return server::Server::Start(std::move(options), service, still_, log_.logger());
   }
   [[nodiscard]] std::string Target() const {
@@ -138,6 +140,29 @@ class TlsTest : public RpcFixture {
     EXPECT_THAT(log_.Text(), HasSubstr("refused ipv4:127.0.0.1:"));
   }
 
+  // The code of each call for a client with this common name.
+  std::map<std::string, StatusCode> CodesFor(const std::string& name) {
+    const auto files = Taken(certificates_.Issue(ca_, name, "/CN=" + name));
+    stub_ = As(&files, ca_);
+    std::map<std::string, StatusCode> codes;
+    codes["Collect"] =
+        Collect(RequestFor(200, milliseconds(20)), [](std::uint32_t) {}).status.error_code();
+    codes["Query"] = QueryOf(*stub_).status.error_code();
+    codes["Status"] = StatusOf(*stub_).error_code();
+    grpc::ClientContext dump_context;
+    v1::DumpRequest dump_request;
+    dump_request.mutable_target()->mutable_pids()->add_id(200);
+    v1::Dump dump;
+    codes["Dump"] = stub_->Dump(&dump_context, dump_request, &dump).error_code();
+    grpc::ClientContext stop_context;
+    v1::StopRequest stop_request;
+    stop_request.set_session(4'000'000);
+    v1::StopResponse stopped;
+    codes["Stop"] = stub_->Stop(&stop_context, stop_request, &stopped).error_code();
+    return codes;
+  }
+
+  server::Roles roles_;
   const Certificates certificates_{directory_};
   const test::ManualClock still_;  // for the limits
   KeptLog log_;
@@ -196,6 +221,66 @@ TEST_F(TlsTest, WithoutACommonNameTheAlternativeOneCounts) {
   const auto stub = As(&nameless, ca_);
   for (int i = 0; i <= 2 * server::kTrustedLimits.calls_per_second; ++i) (void)StatusOf(*stub);
   EXPECT_THAT(log_.Text(), HasSubstr("refused certificate 'localhost': "));
+}
+
+TEST_F(TlsTest, ARoleDecidesOnEachCall) {
+  roles_ = *server::Roles::Parse("CN=ops", "CN=scraper");
+  Restart(tls_service_);
+  constexpr auto kNo = StatusCode::PERMISSION_DENIED;
+  using Codes = std::map<std::string, StatusCode>;
+  EXPECT_EQ(CodesFor("ops"), (Codes{{"Collect", StatusCode::OK},
+                                    {"Query", StatusCode::OK},
+                                    {"Status", StatusCode::OK},
+                                    {"Dump", StatusCode::OK},
+                                    {"Stop", StatusCode::NOT_FOUND}}));
+  EXPECT_EQ(CodesFor("scraper"), (Codes{{"Collect", kNo},
+                                        {"Query", StatusCode::OK},
+                                        {"Status", StatusCode::OK},
+                                        {"Dump", kNo},
+                                        {"Stop", kNo}}));
+  EXPECT_EQ(
+      CodesFor("other"),
+      (Codes{{"Collect", kNo}, {"Query", kNo}, {"Status", kNo}, {"Dump", kNo}, {"Stop", kNo}}));
+  const std::string log = log_.Text();
+  EXPECT_THAT(log, HasSubstr("refused certificate 'scraper': Collect pid 200: a reader may look at "
+                             "the history, and not Collect"));
+  EXPECT_THAT(log,
+              HasSubstr("refused certificate 'other': Status: certificate 'other' has no role"));
+}
+
+TEST_F(TlsTest, AReaderSeesNoSessionOfOthers) {
+  roles_ = *server::Roles::Parse("*", "CN=scraper");
+  Restart(tls_service_);
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  const auto scraper = Taken(certificates_.Issue(ca_, "scraper", "/CN=scraper"));
+  const Stub reader = As(&scraper, ca_);
+  stub_ = As(&ops, ca_);
+  const auto collected = Collect(RequestFor(200, milliseconds(0)), [&](std::uint32_t session) {
+    v1::StatusResponse status;
+    EXPECT_TRUE(StatusOf(*reader, &status).ok());
+    EXPECT_EQ(status.sessions_size(), 0);
+    grpc::ClientContext context;
+    v1::StopRequest request;
+    request.set_session(session);
+    v1::StopResponse response;
+    EXPECT_EQ(reader->Stop(&context, request, &response).error_code(),
+              StatusCode::PERMISSION_DENIED);
+    grpc::ClientContext own_context;
+    EXPECT_TRUE(stub_->Stop(&own_context, request, &response).ok());
+  });
+  EXPECT_TRUE(collected.profile.has_value()) << collected.status.error_message();
+}
+
+TEST_F(TlsTest, EachCallThatIsMoreThanALookIsInTheLog) {
+  const auto ops = Taken(certificates_.Issue(ca_, "ops", "/CN=ops"));
+  stub_ = As(&ops, ca_);
+  (void)Collect(RequestFor(200, milliseconds(20)), [](std::uint32_t) {});
+  (void)QueryOf(*stub_);
+  (void)StatusOf(*stub_);
+  log_.Await("call of certificate 'ops', operator, from ipv4:127.0.0.1:");
+  log_.Await(": Collect pid 200: ");
+  log_.Await(": Query of all: ");
+  EXPECT_THAT(log_.Text(), Not(HasSubstr(": Status")));
 }
 
 TEST_F(TlsTest, AnotherAuthoritysCertificateIsKeptOut) {

@@ -34,7 +34,14 @@ bool MaySee(const Caller& caller, const process::Owner& owner) {
 }
 
 bool MaySee(const Caller& caller, const std::string& client) {
-  return caller.sees_all || client == ClientName(caller);
+  return (caller.sees_all && caller.role == Role::kOperator) || client == ClientName(caller);
+}
+
+Result<void> CheckOperator(const Caller& caller, const char* call) {
+  if (caller.role == Role::kOperator) return {};
+  return Error{ErrorCode::kPermissionDenied,
+               std::string("a reader may look at the history, and not ") + call,
+               "use a certificate that tls.operators of that profd names"};
 }
 
 Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc) {

@@ -26,8 +26,11 @@ using source::ExclusiveOwner;
 // For a process of the past, as /proc last described it.
 [[nodiscard]] bool MaySee(const Caller& caller, const process::Owner& owner);
 
-// A session, a query or whatever else was begun by `client` (ClientName).
+// A session that was begun by `client` (ClientName). Readers see none of others.
 [[nodiscard]] bool MaySee(const Caller& caller, const std::string& client);
+
+// kPermissionDenied: a reader may not make this call, which is for operators. `call`: "Collect".
+[[nodiscard]] Result<void> CheckOperator(const Caller& caller, const char* call);
 
 // From /proc/ID of a process or thread. kNotFound: there is none.
 [[nodiscard]] Result<ExclusiveOwner> GetOwner(std::uint32_t id, const ProcFs& proc);

@@ -9,15 +9,22 @@
 
 namespace profd::server {
 
+// What a client with a certificate may do: a reader only looks at the history and at the status.
+enum class Role : std::uint8_t { kOperator, kReader };
+[[nodiscard]] inline const char* NameOf(Role role) {
+  return role == Role::kReader ? "reader" : "operator";
+}
+
 // It is made when a connection is accepted, from what the kernel or the TLS handshake says, and
 // never from anything that the client writes.
 struct Caller {
   enum class Kind : std::uint8_t { kUser, kCertificate };
   Kind kind = Kind::kUser;
-  std::uint32_t uid = 0;  // kUser
-  std::uint32_t pid = 0;  // kUser: the process that made the connection; 0: unknown
-  std::string name;       // of the user ("": the host has none) or of the certificate
-  bool sees_all = false;  // false: only processes that this user owns exclusively
+  std::uint32_t uid = 0;        // kUser
+  std::uint32_t pid = 0;        // kUser: the process that made the connection; 0: unknown
+  std::string name;             // of the user ("": the host has none) or of the certificate
+  bool sees_all = false;        // false: only processes that this user owns exclusively
+  Role role = Role::kOperator;  // of users, too
   // The answer to every call of a caller who may make none; none: the caller may.
   std::optional<Error> refusal{};
 };

@@ -1,22 +1,12 @@
 #include "daemon/server/grpc/auth/refusal_log.h"
 
-#include <algorithm>
+#include "daemon/server/grpc/auth/log_line.h"
 
 namespace profd::server {
 namespace {
 
 constexpr double kLinesPerSecond = 1;
 constexpr double kLinesAtOnce = 20;
-constexpr std::size_t kMaxLine = 512;
-
-// Names and requests come from the client. Control characters in them must not forge other lines of
-// the log.
-std::string OneLine(std::string text) {
-  if (text.size() > kMaxLine) text.resize(kMaxLine);
-  std::ranges::replace_if(
-      text, [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, ' ');
-  return text;
-}
 
 }  // namespace
 

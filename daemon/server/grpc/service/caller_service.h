@@ -5,6 +5,8 @@
 #include <functional>
 #include <string>
 
+#include "daemon/base/clock.h"
+#include "daemon/server/grpc/auth/call_log.h"
 #include "daemon/server/grpc/auth/caller.h"
 #include "daemon/server/grpc/auth/refusal_log.h"
 #include "daemon/server/grpc/service/profiler_service.h"
@@ -19,6 +21,8 @@ struct Gate {
   CallRates& rates;
   RunningCalls& running;
   RefusalLog& refusals;
+  CallLog& calls;
+  const Clock& clock;
   Serving& serving;
 };
 
@@ -44,9 +48,18 @@ class CallerService final : public v1::Profiler::Service {
                       v1::StatusResponse* response) override;
 
  private:
-  // Runs the call unless its caller may make none or calls too often, and logs a refusal.
+  enum class For : std::uint8_t { kOperators, kReaders };
+  // Of a call: "Collect", what it is about, and who may make it.
+  struct Verb {
+    const char* name;
+    std::string about;
+    For who = For::kOperators;
+    bool logged = true;
+  };
+  // Runs the call unless its caller may not make it, may make none or calls too often. Logs a
+  // refusal, and every call of a remote client that is more than a look at the status.
   template <typename Call>
-  grpc::Status Run(const grpc::ServerContext& context, const std::string& what, const Call& call);
+  grpc::Status Run(const grpc::ServerContext& context, const Verb& verb, const Call& call);
 
   const Gate gate_;
   const FindCaller find_caller_;

@@ -56,8 +56,8 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
   if (!connections) return connections.error();
   server->connections_ = *std::move(connections);
   if (options.tls) {
-    auto tls = TlsListener::Start(options.tls->address, options.tls->files, server->gate_,
-                                  options.times, logger);
+    auto tls = TlsListener::Start(options.tls->address, options.tls->files, options.tls->roles,
+                                  server->gate_, options.times, logger);
     if (!tls) return tls.error();
     server->tls_ = *std::move(tls);
     logger.info("serving TLS at {}, port {}", options.tls->address, server->tls_->port());
@@ -68,7 +68,8 @@ Result<std::unique_ptr<Server>> Server::Start(ServerOptions options, ProfilerSer
 Server::Server(ProfilerService& service, const Clock& clock, spdlog::logger& logger)
     : rates_(clock),
       refusals_(clock, logger),
-      gate_{service, rates_, running_, refusals_, serving_} {}
+      calls_(clock, logger),
+      gate_{service, rates_, running_, refusals_, calls_, clock, serving_} {}
 
 std::vector<const Heartbeat*> Server::heartbeats() const {
   std::vector<const Heartbeat*> threads{&connections_->heartbeat()};

@@ -10,8 +10,10 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
+#include "daemon/server/grpc/auth/call_log.h"
 #include "daemon/server/grpc/auth/client_limits.h"
 #include "daemon/server/grpc/auth/refusal_log.h"
+#include "daemon/server/grpc/auth/roles.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/service/serving.h"
 #include "daemon/server/grpc/transport/connections.h"
@@ -29,6 +31,7 @@ inline constexpr const char* kGroup = "profd";
 struct TlsOptions {
   std::string address;  // see ParseTcpAddress
   TlsFiles files;
+  Roles roles{};  // of certificates
 };
 
 struct ServerOptions {
@@ -73,6 +76,7 @@ class Server {
   CallRates rates_;
   RunningCalls running_;
   RefusalLog refusals_;
+  CallLog calls_;
   Serving serving_;
   const Gate gate_;
   std::unique_ptr<Connections> connections_;

@@ -84,22 +84,29 @@ std::shared_ptr<grpc::ServerCredentials> MakeCredentials(const TlsIdentity& iden
   return grpc::SslServerCredentials(options);
 }
 
-std::string First(const grpc::AuthContext& context, const char* property) {
-  const auto values = context.FindPropertyValues(property);
-  return values.empty() ? "" : std::string(values.front().data(), values.front().size());
+// The common name is the first, if there is one.
+std::vector<CertificateName> NamesIn(const grpc::AuthContext& context) {
+  using Kind = CertificateName::Kind;
+  std::vector<CertificateName> names;
+  for (const auto& [property, kind] : {std::pair{GRPC_X509_CN_PROPERTY_NAME, Kind::kCommonName},
+                                       {GRPC_PEER_DNS_PROPERTY_NAME, Kind::kDns},
+                                       {GRPC_PEER_URI_PROPERTY_NAME, Kind::kUri}})
+    for (const auto& value : context.FindPropertyValues(property))
+      if (!value.empty()) names.push_back({kind, std::string(value.data(), value.size())});
+  return names;
 }
 
 }  // namespace
 
 // The gRPC server of connections by TLS. gRPC does the handshake: a client without a certificate,
-// or with one that has expired or that the CA has not signed, cannot make a call. A client with a
-// valid certificate sees everything. Limits and logs use its name: the common name of the subject,
-// or the first alternative name. The server listens nowhere; TlsListener owns it and adds
-// connections.
+// or with one that has expired or that the CA has not signed, cannot make a call. What a client
+// with a valid certificate may do is decided by its names (Roles). The server listens nowhere;
+// TlsListener owns it and adds connections.
 class TlsServer {
  public:
   // The members of `gate`, and `open`, must outlive this.
   [[nodiscard]] static Result<std::unique_ptr<TlsServer>> Start(const TlsIdentity& identity,
+                                                                const Roles& roles,
                                                                 const Gate& gate,
                                                                 const ClientTimes& times,
                                                                 OpenConnections& open);
@@ -113,22 +120,26 @@ class TlsServer {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  explicit TlsServer(const Gate& gate);
-  [[nodiscard]] static Caller GetCaller(const grpc::ServerContextBase& context);
+  TlsServer(const Roles& roles, const Gate& gate);
+  [[nodiscard]] Caller GetCaller(const grpc::ServerContextBase& context) const;
+  [[nodiscard]] CallerService::FindCaller FindCaller() {
+    return [this](const grpc::ServerContextBase& context) { return GetCaller(context); };
+  }
 
+  const Roles roles_;
   CallerService service_;
   std::unique_ptr<grpc::experimental::ExternalConnectionAcceptor> acceptor_;
   std::unique_ptr<grpc::Server> server_;   // destroyed before the members that its calls use
   std::optional<Serving::Member> health_;  // destroyed before its server
 };
 
-Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity, const Gate& gate,
-                                                    const ClientTimes& times,
+Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity, const Roles& roles,
+                                                    const Gate& gate, const ClientTimes& times,
                                                     OpenConnections& open) {
-  std::unique_ptr<TlsServer> tls(new TlsServer(gate));
+  std::unique_ptr<TlsServer> tls(new TlsServer(roles, gate));
   grpc::ServerBuilder builder;
   ApplySettings(builder, times);
-  WatchCalls(builder, gate, open, times, &TlsServer::GetCaller);
+  WatchCalls(builder, gate, open, times, tls->FindCaller());
   builder.SetMaxReceiveMessageSize(kTrustedLimits.max_request_bytes);
   grpc::ResourceQuota quota("tls");
   quota.SetMaxThreads(kThreads);
@@ -144,7 +155,8 @@ Result<std::unique_ptr<TlsServer>> TlsServer::Start(const TlsIdentity& identity,
   return tls;
 }
 
-TlsServer::TlsServer(const Gate& gate) : service_(gate, &TlsServer::GetCaller) {}
+TlsServer::TlsServer(const Roles& roles, const Gate& gate)
+    : roles_(roles), service_(gate, FindCaller()) {}
 
 TlsServer::~TlsServer() { Shutdown(std::chrono::system_clock::now()); }
 
@@ -154,16 +166,14 @@ void TlsServer::Add(UniqueFd connection) {
   acceptor_->HandleNewConnection(&parameters);
 }
 
-Caller TlsServer::GetCaller(const grpc::ServerContextBase& context) {
+Caller TlsServer::GetCaller(const grpc::ServerContextBase& context) const {
+  // gRPC has already refused clients without a certificate. This check keeps roles tied to a
+  // certificate even if those settings change.
+  if (const auto auth = context.auth_context(); auth && auth->IsPeerAuthenticated())
+    return CallerOf(NamesIn(*auth), roles_);
   Caller caller;
   caller.kind = Caller::Kind::kCertificate;
-  // gRPC has already refused clients without a certificate. This check keeps "sees everything" tied
-  // to a certificate even if those settings change.
-  if (const auto auth = context.auth_context(); auth && auth->IsPeerAuthenticated()) {
-    caller.sees_all = true;
-    caller.name = First(*auth, GRPC_X509_CN_PROPERTY_NAME);
-    if (caller.name.empty()) caller.name = First(*auth, GRPC_X509_SAN_PROPERTY_NAME);
-  }
+  caller.refusal = Error{ErrorCode::kPermissionDenied, "there is no certificate", ""};
   return caller;
 }
 
@@ -176,17 +186,17 @@ void TlsServer::Shutdown(std::chrono::system_clock::time_point deadline) {
 }
 
 Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& address,
-                                                        const TlsFiles& files, const Gate& gate,
-                                                        const ClientTimes& times,
+                                                        const TlsFiles& files, const Roles& roles,
+                                                        const Gate& gate, const ClientTimes& times,
                                                         spdlog::logger& logger) {
   const auto where = ParseTcpAddress(address);
   if (!where) return where.error();
-  std::unique_ptr<TlsListener> tls(new TlsListener(files, gate, times, logger));
+  std::unique_ptr<TlsListener> tls(new TlsListener(files, roles, gate, times, logger));
   // The stamp comes first: files that change while they are read are then read again.
   tls->stamp_ = ReadStamp(files);
   const auto identity = LoadTlsIdentity(files);
   if (!identity) return identity.error().Wrap("cannot serve by TLS");
-  auto server = TlsServer::Start(*identity, gate, times, tls->open_);
+  auto server = TlsServer::Start(*identity, roles, gate, times, tls->open_);
   if (!server) return server.error();
   tls->servers_.push_back(*std::move(server));
   tls->stop_.Reset(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -198,9 +208,10 @@ Result<std::unique_ptr<TlsListener>> TlsListener::Start(const std::string& addre
   return tls;
 }
 
-TlsListener::TlsListener(const TlsFiles& files, const Gate& gate, const ClientTimes& times,
-                         spdlog::logger& logger)
+TlsListener::TlsListener(const TlsFiles& files, const Roles& roles, const Gate& gate,
+                         const ClientTimes& times, spdlog::logger& logger)
     : files_(files),
+      roles_(roles),
       gate_(gate),
       times_(times),
       logger_(logger),
@@ -277,7 +288,7 @@ void TlsListener::LoadIfChanged() {
   if (stamp == stamp_) return;
   stamp_ = stamp;  // also if the files are not valid: the error is logged once, not per connection
   const auto identity = LoadTlsIdentity(files_);
-  auto server = identity ? TlsServer::Start(*identity, gate_, times_, open_)
+  auto server = identity ? TlsServer::Start(*identity, roles_, gate_, times_, open_)
                          : Result<std::unique_ptr<TlsServer>>(identity.error());
   if (!server) {
     logger_.error("TLS still uses the previous certificate: {}", server.error().message);

@@ -13,6 +13,7 @@
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
+#include "daemon/server/grpc/auth/roles.h"
 #include "daemon/server/grpc/service/caller_service.h"
 #include "daemon/server/grpc/transport/open_connections.h"
 #include "daemon/server/grpc/transport/server_settings.h"
@@ -33,11 +34,9 @@ class TlsListener {
   static constexpr std::size_t kMaxConnections = 256;
 
   // `address`: see ParseTcpAddress. The members of `gate`, and `logger`, must outlive this.
-  [[nodiscard]] static Result<std::unique_ptr<TlsListener>> Start(const std::string& address,
-                                                                  const TlsFiles& files,
-                                                                  const Gate& gate,
-                                                                  const ClientTimes& times,
-                                                                  spdlog::logger& logger);
+  [[nodiscard]] static Result<std::unique_ptr<TlsListener>> Start(
+      const std::string& address, const TlsFiles& files, const Roles& roles, const Gate& gate,
+      const ClientTimes& times, spdlog::logger& logger);
   ~TlsListener();
   TlsListener(const TlsListener&) = delete;
   TlsListener& operator=(const TlsListener&) = delete;
@@ -48,7 +47,7 @@ class TlsListener {
   void Shutdown(std::chrono::system_clock::time_point deadline);
 
  private:
-  TlsListener(const TlsFiles& files, const Gate& gate, const ClientTimes& times,
+  TlsListener(const TlsFiles& files, const Roles& roles, const Gate& gate, const ClientTimes& times,
               spdlog::logger& logger);
   void Run();
   void Accept();
@@ -58,6 +57,7 @@ class TlsListener {
   void ForgetEnded();
 
   const TlsFiles files_;
+  const Roles roles_;
   const Gate gate_;
   const ClientTimes times_;
   spdlog::logger& logger_;
