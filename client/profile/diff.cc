@@ -264,7 +264,7 @@ bool IsNoise(const DiffTime& time, const ComparedTimes& of) {
   if (change <= kLeastQuantile * std::sqrt(sum)) return true;
   // Welch and Satterthwaite.
   const auto degrees = [](const Side& one) {
-    return one.error.known ? kErrorDegrees : kManyDegrees;
+    return one.error.known ? static_cast<double>(one.error.degrees) : kManyDegrees;
   };
   const double of_both =
       sum > 0 ? sum * sum / (of_a * of_a / degrees(a) + of_b * of_b / degrees(b)) : kManyDegrees;

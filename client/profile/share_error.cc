@@ -1,8 +1,15 @@
 #include "client/profile/share_error.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <limits>
+#include <numbers>
+#include <numeric>
+#include <string>
+#include <string_view>
+
+#include "client/profile/fleet_marks.h"
 
 namespace profd::client {
 namespace {
@@ -19,10 +26,19 @@ constexpr std::uint32_t kEdgeBits = 6;
 // What is beyond a 95 % interval.
 constexpr double kTail = 0.05;
 
-// The probability of |t| beyond this; even degrees (Abramowitz and Stegun, 26.7.4).
+// The probability of |t| beyond this (Abramowitz and Stegun, 26.7.3 and 26.7.4).
 double StudentTail(double t, int degrees) {
   const double angle = std::atan(t / std::sqrt(degrees));
   const double cosine2 = std::cos(angle) * std::cos(angle);
+  if (degrees % 2 == 1) {
+    double term = degrees == 1 ? 0 : std::cos(angle);
+    double sum = term;
+    for (int k = 3; k < degrees; k += 2) {
+      term *= cosine2 * (k - 1) / k;
+      sum += term;
+    }
+    return 1 - 2 / std::numbers::pi * (angle + std::sin(angle) * sum);
+  }
   double term = 1;
   double sum = 1;
   for (int k = 2; k < degrees; k += 2) {
@@ -44,6 +60,7 @@ ErrorSum& ErrorSum::operator+=(const ErrorSum& other) {
   for (std::size_t i = 0; i < kParts; ++i) parts.at(i) += other.parts.at(i);
   weight_ns += other.weight_ns;
   missing_ns += other.missing_ns;
+  if (other.known) degrees = known ? std::min(degrees, other.degrees) : other.degrees;
   known = known || other.known;
   return *this;
 }
@@ -56,7 +73,8 @@ ErrorSum& ErrorSum::operator-=(const ErrorSum& other) {
 }
 
 ShareError::ShareError(const v1::Profile& profile) : profile_(profile) {
-  if (!known()) return;
+  ReadHostGroups();
+  if (by_hosts() || !known()) return;
   const v1::Samples& samples = profile.samples();
   const auto threads = static_cast<std::size_t>(profile.threads_size());
   const auto series = [&](int sample) {
@@ -90,6 +108,47 @@ ShareError::ShareError(const v1::Profile& profile) : profile_(profile) {
   }
 }
 
+void ShareError::ReadHostGroups() {
+  std::array<double, ErrorSum::kParts> times{};
+  for (const v1::Process& process : profile_.processes()) {
+    const auto number = [&](std::string_view label) -> std::optional<std::uint64_t> {
+      const auto text = process.labels().find(std::string(label));
+      std::uint64_t value = 0;
+      if (text == process.labels().end()) return std::nullopt;
+      const char* const end = text->second.data() + text->second.size();
+      const auto read = std::from_chars(text->second.data(), end, value);
+      if (read.ec != std::errc() || read.ptr != end) return std::nullopt;
+      return value;
+    };
+    const auto group = number(kHostGroupLabel);
+    const auto time_ns = number(kHostTimeLabel);
+    // One process of another kind, and the groups say nothing of the whole.
+    if (!group || *group >= ErrorSum::kParts || !time_ns) return;
+    group_of_.push_back(static_cast<std::uint8_t>(*group));
+    // Processes of one group are of the same hosts.
+    times.at(*group) = std::max(times.at(*group), static_cast<double>(*time_ns));
+  }
+  const double all = std::accumulate(times.begin(), times.end(), 0.0);
+  for (std::size_t i = 0; i < times.size(); ++i) {
+    if (times.at(i) <= 0) continue;
+    ++groups_;
+    time_share_.at(i) = static_cast<float>(times.at(i) / all);
+  }
+}
+
+void ShareError::AddOfHosts(int sample, ErrorSum& sum) const {
+  const v1::Samples& samples = profile_.samples();
+  const auto groups = static_cast<double>(groups_);
+  sum.degrees = static_cast<float>(groups - 1);
+  const auto weight = static_cast<float>(static_cast<double>(samples.weight_ns(sample)) *
+                                         std::sqrt(groups / (groups - 1)));
+  const std::uint32_t process =
+      profile_.threads(static_cast<int>(samples.thread(sample))).process();
+  sum.parts.at(group_of_[process]) += weight;
+  for (std::size_t i = 0; i < time_share_.size(); ++i)
+    sum.parts.at(i) -= weight * time_share_.at(i);
+}
+
 bool ShareError::HasError(int sample) const {
   return !profile_.samples().exact(sample) && profile_.samples().count(sample) != 0;
 }
@@ -111,6 +170,7 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
   const v1::Samples& samples = profile_.samples();
   sum.weight_ns += samples.weight_ns(sample);
   sum.known = known();
+  if (by_hosts()) return AddOfHosts(sample, sum);
   if (!known() || !HasError(sample)) return;
   AddEdges(sample, sum.parts);
   const std::uint32_t pool =
@@ -124,8 +184,8 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
 std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns) {
   if (!sum.known || total_ns == 0) return std::nullopt;
   const auto total = static_cast<double>(total_ns);
-  Interval interval =
-      WilsonInterval(static_cast<double>(sum.weight_ns) / total, sum.variance() / total / total);
+  Interval interval = WilsonInterval(static_cast<double>(sum.weight_ns) / total,
+                                     sum.variance() / total / total, sum.degrees);
   interval.high = std::min(1.0, interval.high + sum.missing_ns / total);
   return interval;
 }
@@ -137,12 +197,13 @@ std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns) {
   return std::max(interval->high - share, share - interval->low);
 }
 
-Interval WilsonInterval(double share, double variance) {
+Interval WilsonInterval(double share, double variance, double degrees) {
   share = std::clamp(share, 0.0, 1.0);
   const double spread = share * (1 - share);
   // What is left of sums that cancel each other is no error.
   if (spread <= 0 || variance <= std::numeric_limits<double>::epsilon()) return {share, share};
-  static const double quantile = StudentQuantile(kTail, kErrorDegrees);
+  static const double usual = StudentQuantile(kTail, kErrorDegrees);
+  const double quantile = degrees == kErrorDegrees ? usual : StudentQuantile(kTail, degrees);
   const double z2 = quantile * quantile * variance / spread;  // squared quantile by samples
   const double middle = (share + z2 / 2) / (1 + z2);
   const double half = std::sqrt(z2 * spread + z2 * z2 / 4) / (1 + z2);
@@ -150,13 +211,13 @@ Interval WilsonInterval(double share, double variance) {
 }
 
 double StudentQuantile(double tail, double degrees) {
-  const int even = std::max(2, static_cast<int>(degrees) / 2 * 2);
+  const int whole = std::max(1, static_cast<int>(degrees));
   double low = 0;
   double high = 1;
-  while (StudentTail(high, even) > tail && high < 1e6) high *= 2;
+  while (StudentTail(high, whole) > tail && high < 1e6) high *= 2;
   for (int i = 0; i < 60; ++i) {
     const double middle = (low + high) / 2;
-    (StudentTail(middle, even) > tail ? low : high) = middle;
+    (StudentTail(middle, whole) > tail ? low : high) = middle;
   }
   return high;
 }

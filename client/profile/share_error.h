@@ -17,13 +17,18 @@ struct Interval {
   double high = 0;
 };
 
+// There are 16 parts, and what edges weigh is an estimate, too: variances are as sure as those of
+// this many degrees of freedom. tests/accuracy has how often intervals hold.
+inline constexpr double kErrorDegrees = 10;
+
 // A sum of samples, in whatever way they are grouped.
 struct ErrorSum {
   static constexpr std::size_t kParts = 16;
   std::array<float, kParts> parts{};
   std::uint64_t weight_ns = 0;
-  float missing_ns = 0;  // that may be its own, of time without a sample
-  bool known = false;    // the profile says what chance may have done
+  float missing_ns = 0;           // that may be its own, of time without a sample
+  bool known = false;             // the profile says what chance may have done
+  float degrees = kErrorDegrees;  // of freedom, of the variance
 
   [[nodiscard]] double variance() const;  // of weight_ns, in ns squared
 
@@ -36,19 +41,27 @@ struct ErrorSum {
 // missing in others: a sum of all of them has no error. Threads with few samples in a state are
 // taken together with those of their process. Time without a sample, of threads that are too short
 // for one, is likely to be in the same stacks as that of the others: intervals reach up to that.
-// Exact time has no error. Pure; used by one thread.
+// Exact time has no error.
+//
+// In a profile of host groups hosts are what varies: a sum of samples is compared with what each
+// group would have of it if all hosts were alike, by the time for which its hosts were watched.
+// That contains what sampling does. Pure; used by one thread.
 class ShareError {
  public:
   // The profile has passed CheckProfile and must outlive this.
   explicit ShareError(const v1::Profile& profile);
 
   // The profile says what chance may have done.
-  [[nodiscard]] bool known() const { return profile_.samples().edges_size() != 0; }
+  [[nodiscard]] bool known() const { return by_hosts() || profile_.samples().edges_size() != 0; }
+  // Hosts are what varies; there are two groups at least.
+  [[nodiscard]] bool by_hosts() const { return groups_ > 1; }
   void Add(int sample, ErrorSum& sum) const;
 
  private:
   using Parts = std::array<float, ErrorSum::kParts>;
 
+  void ReadHostGroups();
+  void AddOfHosts(int sample, ErrorSum& sum) const;
   [[nodiscard]] bool HasError(int sample) const;
   void AddEdges(int sample, Parts& parts) const;
 
@@ -56,6 +69,9 @@ class ShareError {
   std::vector<std::uint32_t> pool_of_;  // by thread and state
   std::vector<Parts> rates_;            // by pool: the parts of 1 ns
   std::vector<float> missing_;          // by pool: time without a sample, of 1 ns with one
+  std::size_t groups_ = 0;              // of hosts
+  std::vector<std::uint8_t> group_of_;  // by process
+  Parts time_share_{};                  // of each group in the time of all
 };
 
 // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles. Nothing,
@@ -65,16 +81,13 @@ class ShareError {
 // How far that interval reaches from the share, on its longer side.
 [[nodiscard]] std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns);
 
-// There are 16 parts, and what edges weigh is an estimate, too: variances are as sure as those of
-// this many degrees of freedom. tests/accuracy has how often intervals hold.
-inline constexpr double kErrorDegrees = 10;
-
 // The interval of a share with this variance: that of Wilson, with as many samples as would have
-// this variance if they were independent, and the quantile of Student's t for kErrorDegrees.
-[[nodiscard]] Interval WilsonInterval(double share, double variance);
+// this variance if they were independent, and the quantile of Student's t.
+[[nodiscard]] Interval WilsonInterval(double share, double variance,
+                                      double degrees = kErrorDegrees);
 
 // By how much Student's t is exceeded, on either side, with the probability `tail` (0 to 1). The
-// degrees of freedom are rounded down to an even number from 2 on.
+// degrees of freedom are rounded down to a whole number from 1 on.
 [[nodiscard]] double StudentQuantile(double tail, double degrees);
 
 }  // namespace profd::client

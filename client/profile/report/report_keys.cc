@@ -138,6 +138,20 @@ std::string StepText(const KeyContext&, std::uint64_t number) {
   return number == 0 ? "[no whole step]" : std::to_string(number);
 }
 
+// Labels of processes, as exports have them.
+constexpr std::string_view kService = "service.name";
+constexpr std::string_view kVersion = "service.version";
+constexpr std::string_view kZone = "cloud.availability_zone";
+constexpr std::string_view kNamespace = "k8s.namespace.name";
+constexpr std::string_view kPod = "k8s.pod.name";
+
+template <const std::string_view& Label>
+std::string OfProcess(const KeyContext& context, std::uint64_t process) {
+  const auto& labels = context.profile.processes(static_cast<int>(process)).labels();
+  const auto value = labels.find(std::string(Label));
+  return value == labels.end() || value->second.empty() ? "[unknown]" : SafeName(value->second);
+}
+
 template <std::string (*Text)(const v1::Frame&)>
 std::string OfFrame(const KeyContext& context, std::uint64_t frame) {
   return Text(FrameAt(context, frame));
@@ -198,6 +212,16 @@ constexpr std::array kKeys{
                   [](const KeyContext& context, std::uint64_t process) {
                     return ProcessName(context.profile.processes(static_cast<int>(process)));
                   }},
+    ReportKey{.name = "service",
+              .plural = "services",
+              .help = "services, of exports and fleets",
+              .number = ProcessNumber,
+              .text = OfProcess<kService>},
+    ReportKey{.name = "version",
+              .plural = "versions",
+              .help = "versions of services",
+              .number = ProcessNumber,
+              .text = OfProcess<kVersion>},
     ReportKey{.name = "host",
               .plural = "hosts",
               .help = "hosts, of a profile of several",
@@ -207,6 +231,21 @@ constexpr std::array kKeys{
                     return HostName(context.profile,
                                     context.profile.processes(static_cast<int>(process)));
                   }},
+    ReportKey{.name = "zone",
+              .plural = "zones",
+              .help = "zones of a fleet",
+              .number = ProcessNumber,
+              .text = OfProcess<kZone>},
+    ReportKey{.name = "namespace",
+              .plural = "namespaces",
+              .help = "namespaces of Kubernetes",
+              .number = ProcessNumber,
+              .text = OfProcess<kNamespace>},
+    ReportKey{.name = "pod",
+              .plural = "pods",
+              .help = "pods of Kubernetes",
+              .number = ProcessNumber,
+              .text = OfProcess<kPod>},
     ReportKey{.name = "class",
               .plural = "classes of the rules",
               .help = "what rules say of time on a CPU: spin, gpu-wait, runtime, copy, work",

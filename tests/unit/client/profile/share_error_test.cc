@@ -140,7 +140,10 @@ TEST(ShareError, QuantilesAreThoseOfTables) {
   EXPECT_NEAR(StudentQuantile(0.05, 10), 2.228, 0.001);
   EXPECT_NEAR(StudentQuantile(0.001, 20), 3.850, 0.001);
   EXPECT_NEAR(StudentQuantile(0.05, 60), 2.000, 0.001);
-  EXPECT_NEAR(StudentQuantile(0.05, 11.9), 2.228, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 11.9), 2.201, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 1), 12.706, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 3), 3.182, 0.001);
+  EXPECT_NEAR(StudentQuantile(0.05, 15), 2.131, 0.001);
 }
 
 }  // namespace
