@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/profile/fleet_marks.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/share_error.h"
 #include "client/profile/spinning.h"
@@ -62,7 +63,7 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
       {CutMiddle(ProfileTitle(profile), options.width), Tone::kStrong},
       {what, Tone::kPlain},
       {BasisText(profile), loss ? Tone::kWarning : Tone::kPlain},
-      {CostText(profile), Tone::kPlain},
+      {profile.hook() == kFleetHook ? "" : CostText(profile), Tone::kPlain},
       {Subsampled(profile), Tone::kPlain},
   }};
   constexpr std::size_t kGap = 3;
@@ -155,9 +156,9 @@ std::string WaitList(const ThreadRow& row) {
 
 // "postgres x 12", or "postgres (4242)".
 std::string ProcessLabel(const v1::Process& process, const ThreadRow& row) {
-  return SafeText(process.comm()) + (row.processes > 1
-                                         ? " x " + std::to_string(row.processes)
-                                         : " (" + std::to_string(process.pid()) + ")");
+  if (row.processes > 1) return SafeText(process.comm()) + " x " + std::to_string(row.processes);
+  if (process.pid() == 0) return SafeText(process.comm());  // one of a group, or of a fleet
+  return SafeText(process.comm()) + " (" + std::to_string(process.pid()) + ")";
 }
 
 // A main thread that is called what its process is: naming both would say one thing twice.

@@ -1,0 +1,86 @@
+#include "client/fleet/fleet_database.h"
+
+#include <array>
+#include <string_view>
+#include <utility>
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kMostAnswerBytes = 512u << 20;
+
+std::vector<std::string> HeadersOf(const std::string& password) {
+  if (password.empty()) return {};
+  return {"x-clickhouse-key: " + password};
+}
+
+// What a code of ClickHouse means to who requested something.
+struct CodeMeaning {
+  int code;
+  ErrorCode error;
+  std::string_view what;
+  std::string_view hint;
+};
+
+constexpr std::string_view kTables = "profctl fleet init makes the tables";
+constexpr std::string_view kAccount =
+    "name the user in the address and the password in PROFD_FLEET_PASSWORD, or in a file with "
+    "--fleet-password-from; it needs SELECT on the tables";
+constexpr std::string_view kPart =
+    "the answer would be of a part of the hosts only, so there is none";
+constexpr std::string_view kLess = "request less: a shorter time, a version, or fewer hosts";
+
+constexpr std::array kMeanings{
+    CodeMeaning{60, ErrorCode::kNotFound, "a table of the fleet is missing", kTables},
+    CodeMeaning{81, ErrorCode::kNotFound, "there is no such database", kTables},
+    CodeMeaning{47, ErrorCode::kNotFound, "the tables are not those of a fleet", kTables},
+    CodeMeaning{192, ErrorCode::kPermissionDenied, "the server does not know the user", kAccount},
+    CodeMeaning{193, ErrorCode::kPermissionDenied, "the password is wrong", kAccount},
+    CodeMeaning{194, ErrorCode::kPermissionDenied, "a password is needed", kAccount},
+    CodeMeaning{497, ErrorCode::kPermissionDenied, "the user may not read the tables", kAccount},
+    CodeMeaning{516, ErrorCode::kPermissionDenied, "the user or the password is wrong", kAccount},
+    CodeMeaning{198, ErrorCode::kUnavailable, "a part of the cluster has no address", kPart},
+    CodeMeaning{209, ErrorCode::kUnavailable, "a part of the cluster does not answer", kPart},
+    CodeMeaning{210, ErrorCode::kUnavailable, "a part of the cluster does not answer", kPart},
+    CodeMeaning{279, ErrorCode::kUnavailable, "a part of the cluster does not answer", kPart},
+    CodeMeaning{159, ErrorCode::kExhausted, "the server gave up: it took too long", kLess},
+    CodeMeaning{158, ErrorCode::kExhausted, "the server gave up: too many rows", kLess},
+    CodeMeaning{241, ErrorCode::kExhausted, "the server has not enough memory for this", kLess},
+    CodeMeaning{396, ErrorCode::kExhausted, "the server gave up: too many rows", kLess}};
+
+}  // namespace
+
+FleetDatabase::FleetDatabase(Options options)
+    : options_(std::move(options)),
+      client_(options_.address, HeadersOf(options_.password), options_.tls_ca) {}
+
+Result<std::string> FleetDatabase::Select(const std::string& sql,
+                                          const std::map<std::string, std::string>& parameters) {
+  ClickHouseAnswer answer = client_.Run({.sql = sql + " FORMAT RowBinary",
+                                         .settings = parameters,
+                                         .timeout = options_.timeout,
+                                         .most_answer_bytes = kMostAnswerBytes,
+                                         .is_cancelled = options_.is_cancelled});
+  if (options_.is_cancelled && options_.is_cancelled())
+    return Error{ErrorCode::kUnavailable, "", ""};
+  if (answer.ok()) return std::move(answer.body);
+  return Meaning(answer.failure);
+}
+
+Error FleetDatabase::Meaning(const ClickHouseFailure& failure) const {
+  const std::string where = "the fleet at " + options_.address.url + ": ";
+  for (const CodeMeaning& meaning : kMeanings)
+    if (meaning.code == failure.code)
+      return Error{meaning.error, where + std::string(meaning.what) + ": " + failure.message,
+                   std::string(meaning.hint)};
+  if (failure.status == 0 && failure.message.starts_with("the answer is longer"))
+    return Error{ErrorCode::kExhausted, where + failure.message, std::string(kLess)};
+  if (failure.status == 0)
+    return Error{ErrorCode::kUnavailable, where + failure.message,
+                 "is the address right, and does the server listen there for HTTP?"};
+  if (failure.status == 401 || failure.status == 403)
+    return Error{ErrorCode::kPermissionDenied, where + failure.message, std::string(kAccount)};
+  return Error{ErrorCode::kIo, where + failure.message, ""};
+}
+
+}  // namespace profd::client

@@ -1,0 +1,41 @@
+// FleetDatabase: questions to the ClickHouse that holds a fleet's tables.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "daemon/base/clickhouse/clickhouse_client.h"
+#include "daemon/base/result.h"
+
+namespace profd::client {
+
+// Never sets anything of a server's: an account may only read, and a part of a cluster that does
+// not answer makes the question fail. One thread at a time. HttpClient::PrepareProcess was called.
+class FleetDatabase {
+ public:
+  struct Options {
+    ClickHouseAddress address;
+    std::string password;                     // "": none
+    std::string tls_ca;                       // as ClickHouseClient has it
+    std::function<bool()> is_cancelled = {};  // null: never
+    std::chrono::nanoseconds timeout = std::chrono::minutes(5);
+  };
+  explicit FleetDatabase(Options options);
+
+  // The answer of a SELECT in RowBinary. kPermissionDenied, kUnavailable (no answer, or a part of
+  // the cluster has none), kNotFound (no such table), kExhausted (too long). Cancelled:
+  // kUnavailable without a message.
+  [[nodiscard]] Result<std::string> Select(const std::string& sql,
+                                           const std::map<std::string, std::string>& parameters);
+
+ private:
+  [[nodiscard]] Error Meaning(const ClickHouseFailure& failure) const;
+
+  const Options options_;
+  ClickHouseClient client_;
+};
+
+}  // namespace profd::client
