@@ -33,8 +33,10 @@ struct Option {
   OptionVariable into = {};  // must outlive the parser
   std::string value = {};    // what its value is called: "PID[,PID]..."; empty: a flag
   std::string implied = {};  // of a string: a flag that means this, or has `value` behind a "="
-  std::string help = {};     // one line, lower case, no final stop
-  std::string more = {};     // sentences that only the manual page has
+  // Of `implied`: an argument behind it that contains this is its value, too.
+  std::string joined = {};
+  std::string help = {};                // one line, lower case, no final stop
+  std::string more = {};                // sentences that only the manual page has
   std::vector<std::string> words = {};  // all values there are; empty: others
   Offer offer = Offer::kNothing;        // without `words`
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "client/cli/values.h"
+#include "client/fleet/fleet_question.h"
 #include "client/format/exporter.h"
 
 namespace profd::client {
@@ -108,12 +109,18 @@ void AddGroupBy(Command& command, std::string& text, const std::string& help) {
        {GroupKey::kProcess, GroupKey::kThread, GroupKey::kComm, GroupKey::kUnit,
         GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup, GroupKey::kHost})
     names.emplace_back(NameOf(key));
+  std::vector<std::string> of_fleets;
+  for (const FleetKeyEntry& entry : kFleetKeys)
+    if (std::ranges::find(names, entry.name) == names.end()) of_fleets.emplace_back(entry.name);
+  std::vector<std::string> words = names;
+  words.insert(words.end(), of_fleets.begin(), of_fleets.end());
   command.Add({.group = kOutputGroup,
-               .names = "--group-by",
+               .names = "--group-by,--by",
                .into = &text,
                .value = "WHAT",
-               .help = help + ": " + OneOf(names),
-               .words = names});
+               .help = help + ": " + OneOf(names) + "; of a fleet " + OneOf(of_fleets) +
+                       ", unit, container or thread",
+               .words = words});
 }
 
 Result<std::optional<GroupKey>> ParseGroupBy(const std::string& text) {

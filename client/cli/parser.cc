@@ -89,6 +89,28 @@ const Command* Parsed(const CLI::App& app, std::span<const Command* const> comma
   return found == commands.end() ? nullptr : *found;
 }
 
+// "--fleet clickhouse://HOST" -> "--fleet=clickhouse://HOST".
+void JoinValues(std::span<const Command* const> commands, std::vector<std::string>& arguments) {
+  const auto named = [&](const std::string& argument) {
+    return std::ranges::find_if(commands, [&](const Command* one) {
+      return argument == one->name || (!one->alias.empty() && argument == one->alias);
+    });
+  };
+  const auto first = std::ranges::find_if(
+      arguments, [&](const std::string& argument) { return named(argument) != commands.end(); });
+  if (first == arguments.end()) return;
+  const Command& command = **named(*first);
+  for (const Option& option : command.options) {
+    if (option.joined.empty()) continue;
+    const auto at = std::ranges::find(arguments, option.names);
+    if (at == arguments.end() || std::next(at) == arguments.end() ||
+        std::next(at)->find(option.joined) == std::string::npos)
+      continue;
+    *at += "=" + *std::next(at);
+    arguments.erase(std::next(at));
+  }
+}
+
 Result<void> TakeBehind(std::span<const Command* const> commands, const Command* command,
                         std::vector<std::string> behind) {
   if (command == nullptr || command->behind == nullptr) {
@@ -119,6 +141,7 @@ Result<ParsedArguments> ParseArguments(const Command& root,
     arguments.erase(arguments.begin());
     arguments.emplace_back("--help");
   }
+  JoinValues(commands, arguments);
   CLI::App app("", "profctl");
   app.require_subcommand(0, 1);
   AddOptions(app, root);

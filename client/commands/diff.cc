@@ -15,14 +15,17 @@
 
 #include "client/cli/time_values.h"
 #include "client/cli/values.h"
+#include "client/commands/common/fleet_session.h"
 #include "client/commands/common/history.h"
 #include "client/commands/common/profile_file.h"
 #include "client/commands/common/wait_reports.h"
+#include "client/fleet/fleet_profile.h"
 #include "client/format/diff_svg.h"
 #include "client/format/diff_text.h"
 #include "client/format/exporter.h"
 #include "client/link/daemon_choice.h"
 #include "client/profile/diff.h"
+#include "client/profile/fleet_marks.h"
 #include "client/profile/profile_parts.h"
 #include "client/screens/diff/diff_view.h"
 #include "client/system/exit_code.h"
@@ -42,13 +45,16 @@ constexpr const char* kAbout =
     "that profd keeps: 2h..1h, 14:05..14:20, 1h.. up to now, ..1h from its beginning. Times of A "
     "are scaled to the elapsed time of B. Processes and threads are compared by their names, not "
     "their ids. Without -o it prints a table on a terminal and folded stacks with two columns into "
-    "a pipe. Two files need no profd.";
+    "a pipe. Two files need no profd. Of a fleet two versions of a service, or two ranges, are "
+    "compared, by the time of all their hosts together; what hosts differ by says what is chance.";
 constexpr const char* kFooter =
     "Examples:\n"
     "  profctl diff before.json after.json\n"
     "  profctl diff before.json after.json -o diff.svg\n"
     "  profctl diff 2h..1h 1h.. --unit nginx\n"
-    "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13";
+    "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13\n"
+    "  profctl diff --fleet clickhouse://HOST/profd --service cart --version 1.4.1 1.4.2\n"
+    "  profctl diff --fleet --service cart --before 2h..1h --after 1h..";
 
 // What Write writes; a file name says which by its extension.
 struct Format {
@@ -172,23 +178,38 @@ class Comparison {
   Comparison(const DiffCommandOptions& options, const Context& context)
       : options_(options), context_(context) {}
 
+  [[nodiscard]] int ExitCodeOfError(const Error& error) const {
+    if (fleet_) return fleet_->ExitCodeOfError(error);
+    context_.console.Fail(error);
+    return ToInt(ExitCodeOf(error.code));
+  }
+
   // False: an output failed, and the console knows.
   Result<bool> Run() {
     const Result<std::vector<Output>> outputs = PlanOutputs(options_);
     if (!outputs) return outputs.error();
-    // Only the temporary files have to be looked after: reading may be broken off at any time.
-    const auto signals = StopSignals::Block();
-    if (!signals) return signals.error();
-    (*signals)->Handle([this](int signal, bool /*from_terminal*/) {
-      context_.temp_files.RemoveAll();
-      ::_exit(128 + signal);
-    });
+    std::unique_ptr<StopSignals> signals;
+    if (options_.fleet) {
+      auto session = FleetSession::Open(*options_.fleet, context_);
+      if (!session) return session.error();
+      fleet_ = *std::move(session);
+    } else {
+      // Only the temporary files have to be looked after: reading may be broken off at any time.
+      auto blocked = StopSignals::Block();
+      if (!blocked) return blocked.error();
+      signals = *std::move(blocked);
+      signals->Handle([this](int signal, bool /*from_terminal*/) {
+        context_.temp_files.RemoveAll();
+        ::_exit(128 + signal);
+      });
+    }
     Result<v1::Profile> a = ReadSide(options_.a);
     if (!a) return a.error();
     Result<v1::Profile> b = ReadSide(options_.b);
     if (!b) return b.error();
     a_ = *std::move(a);
     b_ = *std::move(b);
+    if (fleet_) SettleHosts();
     if (options_.on_whom != PathDetail::kNone && !(a_.wakers() && b_.wakers()))
       context_.console.Say(
           "--on-whom compares nothing: " + NameOf(a_.wakers() ? options_.b : options_.a) +
@@ -215,7 +236,9 @@ class Comparison {
  private:
   // A range of the history or a file, restricted to some of its threads.
   Result<v1::Profile> ReadSide(const DiffInput& side) {
-    Result<v1::Profile> profile = side.history ? Ask(*side.history) : ReadFile(side.source);
+    Result<v1::Profile> profile = side.fleet     ? AskSide(*side.fleet)
+                                  : side.history ? Ask(*side.history)
+                                                 : ReadFile(side.source);
     if (!profile) return profile.error();
     if (!side.filter.empty()) {
       const Result<ThreadFilter> filter = ThreadFilter::Parse(side.filter);
@@ -226,6 +249,25 @@ class Comparison {
     if (options_.names.interpreter_frames) return profile;
     std::optional<v1::Profile> shown = WithoutInterpreterFrames(*profile);
     return shown ? *std::move(shown) : *std::move(profile);
+  }
+
+  Result<v1::Profile> AskSide(FleetQuestion question) {
+    const auto hosts = fleet_->question().fits.find(FleetKey::kHost);
+    if (hosts != fleet_->question().fits.end()) question.fits[FleetKey::kHost] = hosts->second;
+    return fleet_->Ask(question);
+  }
+
+  // Hosts are what varies where both sides have several; else samples are.
+  void SettleHosts() {
+    const bool by_hosts = ShareError(a_).by_hosts() && ShareError(b_).by_hosts();
+    for (v1::Profile* side : {&a_, &b_}) MeasureByHostTime(*side);
+    if (by_hosts) return;
+    for (v1::Profile* side : {&a_, &b_})
+      for (v1::Process& process : *side->mutable_processes())
+        process.mutable_labels()->erase(std::string(kHostGroupLabel));
+    context_.console.Say(
+        "a side has one host only: what may be chance is judged by the samples of both, and not by "
+        "how much hosts differ");
   }
 
   Result<v1::Profile> Ask(const HistoryQuestion& question) {
@@ -266,7 +308,8 @@ class Comparison {
 
   const DiffCommandOptions& options_;
   const Context& context_;
-  std::unique_ptr<GrpcClient> client_;  // null: no side has needed it yet
+  std::unique_ptr<GrpcClient> client_;   // null: no side has needed it yet
+  std::unique_ptr<FleetSession> fleet_;  // null: it is none of a fleet
   v1::Profile a_;
   v1::Profile b_;
 };
@@ -275,7 +318,10 @@ class Comparison {
 
 DiffVerb::DiffVerb()
     : Verb({.name = "diff",
-            .usage = "profctl diff A B [WHO]... [-o FILE]... [OPTIONS]",
+            .usage =
+                "profctl diff A B [WHO]... [-o FILE]... [OPTIONS]\n"
+                "       profctl diff --fleet URL --service NAME --version A B [OPTIONS]\n"
+                "       profctl diff --fleet URL --service NAME --before A --after B [OPTIONS]",
             .summary = "compare two profiles, of files or of the history: what changed from A to B",
             .about = kAbout,
             .footer = kFooter}) {
@@ -296,7 +342,75 @@ DiffVerb::DiffVerb()
                  .into = &options_.b.filter,
                  .value = "FILTER",
                  .help = "only a part of B"});
+  AddFleet(command(), fleet_);
+  AddFleetSides();
   AddOutput();
+}
+
+void DiffVerb::AddFleetSides() {
+  AddTimes(command(), times_);
+  command().Add({.group = kWhenGroup,
+                 .names = "--before",
+                 .into = &before_,
+                 .value = "RANGE",
+                 .help = "of a fleet: A, a range of times as 2h..1h",
+                 .more = "With two versions --since, --from and --to say when."});
+  command().Add({.group = kWhenGroup,
+                 .names = "--after",
+                 .into = &after_,
+                 .value = "RANGE",
+                 .help = "of a fleet: B"});
+}
+
+Result<void> DiffVerb::TakeRanges(FleetRequest& fleet, const std::vector<std::string>& ranges) {
+  if (!times_.since.empty() || !times_.from.empty() || !times_.to.empty())
+    return Usage("both two ranges and --since, --from or --to are named", "leave one out");
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  std::size_t next = 0;
+  for (DiffInput* side : {&options_.a, &options_.b}) {
+    const std::string& word = ranges[next++];
+    const auto range = ParseRange({}, word, now_unix_ns);
+    if (!range) return range.error();
+    if (!*range) return Usage(word + " is no range of times", "those are 2h..1h or 14:05..14:20");
+    side->source = fleet.question.service + " " + word;
+    side->fleet = fleet.question;
+    SetRange((**range).request, now_unix_ns, *side->fleet);
+  }
+  return {};
+}
+
+Result<void> DiffVerb::TakeFleet() {
+  auto fleet = ParseFleet(fleet_, filters_, times_, NowUnixNs());
+  if (!fleet) return fleet.error();
+  PROFD_TRY(CheckService(fleet->question));
+  fleet->question.by_host_groups = true;
+  std::vector<std::string> ranges;
+  std::vector<std::string> versions = fleet_.versions;
+  if (!before_.empty() || !after_.empty()) {
+    if (before_.empty() || after_.empty())
+      return Usage("only one of --before and --after is given", "name the other one, too");
+    ranges = {before_, after_};
+  }
+  for (const std::string& word : sides_)
+    (word.find("..") == std::string::npos ? versions : ranges).push_back(word);
+  const std::string form =
+      "as in profctl diff --fleet --service cart --version 1.4.1 1.4.2, or --before 2h..1h --after "
+      "1h..";
+  if (ranges.size() == 2) {
+    fleet->question.fits[FleetKey::kVersion] = versions;
+    PROFD_TRY(TakeRanges(*fleet, ranges));
+  } else if (ranges.empty() && versions.size() == 2) {
+    for (const auto& [side, version] :
+         {std::pair(&options_.a, versions[0]), {&options_.b, versions[1]}}) {
+      side->source = fleet->question.service + " " + version;
+      side->fleet = fleet->question;
+      side->fleet->fits[FleetKey::kVersion] = {version};
+    }
+  } else {
+    return Usage("neither two versions nor two ranges are named", form);
+  }
+  options_.fleet = *std::move(fleet);
+  return {};
 }
 
 void DiffVerb::AddOutput() {
@@ -313,14 +427,20 @@ void DiffVerb::AddOutput() {
 }
 
 Result<void> DiffVerb::Take() {
+  const Result<PathDetail> on_whom = ParseOnWhom(on_whom_);
+  if (!on_whom) return on_whom.error();
+  options_.on_whom = *on_whom;
+  if (fleet_.requested()) return TakeFleet();
+  PROFD_TRY(CheckNoFleet(fleet_));
+  if (!before_.empty() || !after_.empty() || !times_.since.empty() || !times_.from.empty() ||
+      !times_.to.empty())
+    return Usage("--before, --after, --since, --from and --to are for fleets here",
+                 "a range of the history is a side by itself: profctl diff 2h..1h 1h..");
   const std::string form = "as in profctl diff before.json after.json, or profctl diff 2h..1h 1h..";
   if (sides_.size() < 2)
     return Usage(sides_.empty() ? "nothing to compare is named" : "only one side is named", form);
   if (sides_.size() > 2) return Usage("more than two sides are named", form);
   if (sides_[0] == "-" && sides_[1] == "-") return Usage("both sides are standard input", form);
-  const Result<PathDetail> on_whom = ParseOnWhom(on_whom_);
-  if (!on_whom) return on_whom.error();
-  options_.on_whom = *on_whom;
   const std::uint64_t now_unix_ns = NowUnixNs();
   for (const auto& [side, word] : {std::pair(&options_.a, sides_[0]), {&options_.b, sides_[1]}}) {
     auto question = ParseRange(filters_, word, now_unix_ns);
@@ -336,10 +456,10 @@ Result<void> DiffVerb::Take() {
 }
 
 int DiffVerb::Run(const Context& context) {
-  const Result<bool> compared = Comparison(options_, context).Run();
+  Comparison comparison(options_, context);
+  const Result<bool> compared = comparison.Run();
   if (compared) return ToInt(*compared ? ExitCode::kOk : ExitCode::kFailure);
-  context.console.Fail(compared.error());
-  return ToInt(ExitCodeOf(compared.error().code));
+  return comparison.ExitCodeOfError(compared.error());
 }
 
 }  // namespace profd::client

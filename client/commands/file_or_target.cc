@@ -5,6 +5,7 @@
 
 #include "client/cli/time_values.h"
 #include "client/cli/values.h"
+#include "client/commands/common/fleet_session.h"
 
 namespace profd::client {
 namespace {
@@ -58,6 +59,7 @@ void AnySourceVerb::AddSource() {
   AddChildren(command(), source_.target);
   AddTimes(command(), source_.times);
   AddHistoryFilters(command(), source_.filters);
+  AddFleet(command(), source_.fleet);
 }
 
 Result<std::optional<HistoryQuestion>> AnySourceVerb::TakeHistory(
@@ -92,13 +94,35 @@ Result<std::optional<HistoryQuestion>> AnySourceVerb::TakeHistory(
   return std::optional(*std::move(question));
 }
 
+Result<void> AnySourceVerb::TakeFleet(OutputOptions output) {
+  if (!source_.command.empty() || !source_.duration.empty() || source_.target.kinds() > 0 ||
+      source_.target.children)
+    return Usage("both a fleet and a collection on this host are named",
+                 "--service and --host name a part of a fleet");
+  const std::uint64_t now_unix_ns = NowUnixNs();
+  auto fleet = ParseFleet(source_.fleet, source_.filters, source_.times, now_unix_ns);
+  if (!fleet) return fleet.error();
+  PROFD_TRY(CheckService(fleet->question));
+  if (!source_.input.empty()) {
+    const auto range = ParseRange({}, source_.input, now_unix_ns);
+    if (!range) return range.error();
+    if (!*range)
+      return Usage("both a fleet and a file are named", "leave one out; a range is written 2h..1h");
+    SetRange((**range).request, now_unix_ns, fleet->question);
+  }
+  options_ = QueryOptions{.question = {}, .fleet = *std::move(fleet), .output = std::move(output)};
+  return {};
+}
+
 Result<void> AnySourceVerb::TakeSource(OutputOptions output, const std::string& or_else) {
   output.files = source_.files;
   output.format = source_.format;
+  if (source_.fleet.requested()) return TakeFleet(std::move(output));
+  PROFD_TRY(CheckNoFleet(source_.fleet));
   auto history = TakeHistory(or_else);
   if (!history) return history.error();
   if (*history) {
-    options_ = QueryOptions{**std::move(history), std::move(output)};
+    options_ = QueryOptions{.question = **std::move(history), .output = std::move(output)};
     return {};
   }
   auto source = static_cast<const RawFileOrTarget&>(source_);

@@ -54,6 +54,7 @@ class AnySourceVerb : public Verb {
   struct Source : RawFileOrTarget {
     RawTimes times;
     RawFilters filters;
+    RawFleet fleet;
     std::string format;
   };
 
@@ -61,6 +62,7 @@ class AnySourceVerb : public Verb {
 
   [[nodiscard]] Source& source() { return source_; }
   [[nodiscard]] const Source& source() const { return source_; }
+  void SetOptions(AnySource options) { options_ = std::move(options); }
 
   // All options of the source; not those of the output.
   void AddSource();
@@ -69,6 +71,7 @@ class AnySourceVerb : public Verb {
   [[nodiscard]] Result<void> TakeSource(OutputOptions output, const std::string& or_else);
 
  private:
+  [[nodiscard]] Result<void> TakeFleet(OutputOptions output);
   // Nothing: it is a file or a target.
   [[nodiscard]] Result<std::optional<HistoryQuestion>> TakeHistory(
       const std::string& or_else) const;

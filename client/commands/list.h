@@ -11,17 +11,20 @@ class ListVerb : public Verb {
  public:
   ListVerb();
   [[nodiscard]] Result<void> Take() override;
-  [[nodiscard]] int Run(const Context& context) override { return RunQuery(options_, context); }
+  [[nodiscard]] int Run(const Context& context) override;
   [[nodiscard]] const QueryOptions& options() const { return options_; }
 
  private:
   struct Raw {
     RawTimes times;
     RawFilters filters;
+    RawFleet fleet;
     bool threads = false;
     std::string group_by;
     bool json = false;
   };
+  [[nodiscard]] Result<void> TakeFleet();
+
   Raw raw_;
   QueryOptions options_;
 };

@@ -1,8 +1,10 @@
 // query: where time was spent, from the history.
 #pragma once
 
+#include <optional>
 #include <string>
 
+#include "client/cli/fleet_options.h"
 #include "client/cli/history_options.h"
 #include "client/cli/output_options.h"
 #include "client/commands/common/verb.h"
@@ -10,11 +12,12 @@
 namespace profd::client {
 
 struct QueryOptions {
-  HistoryQuestion question;
+  HistoryQuestion question;             // of one host
+  std::optional<FleetRequest> fleet{};  // in its place: many hosts
   OutputOptions output;
 };
 
-// Of `list`, too: asks and writes.
+// Of `list`, `report` and `waits`, too: asks and writes.
 [[nodiscard]] int RunQuery(const QueryOptions& options, const Context& context);
 
 class QueryVerb : public Verb {
@@ -28,9 +31,12 @@ class QueryVerb : public Verb {
   struct Raw {
     RawTimes times;
     RawFilters filters;
+    RawFleet fleet;
     std::string group_by;
     OutputOptions output;
   };
+  [[nodiscard]] Result<void> TakeFleet();
+
   Raw raw_;
   QueryOptions options_;
 };

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "client/cli/values.h"
+#include "client/commands/common/fleet_reports.h"
 #include "client/commands/common/profile_report.h"
 #include "client/profile/report/report_table.h"
 
@@ -55,7 +56,8 @@ ReportVerb::ReportVerb()
            .usage = "profctl report FILE.json [--by KEY[,KEY]] [-o FILE]... [OPTIONS]\n"
                     "       profctl report PID|TARGET [-d TIME] [--by KEY[,KEY]] [OPTIONS]\n"
                     "       profctl report TARGET [-d TIME] [OPTIONS] -- COMMAND [ARGUMENT]...\n"
-                    "       profctl report 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
+                    "       profctl report 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]\n"
+                    "       profctl report --fleet URL --service NAME [--by KEY[,KEY]] [OPTIONS]",
            .summary = "answer questions from one profile: time by function, thread, wait ...",
            .about = "Reads a json file of collect, collects for 10 s, or takes a range of the "
                     "history, and sums up its time by one key, or by two: the values of the "
@@ -71,7 +73,9 @@ ReportVerb::ReportVerb()
                      "  profctl report 1234 --steps --step uprobe:libtrain.so:begin_step\n"
                      "  profctl report out.json --filter 'step = 12' --by function\n"
                      "  profctl report $(pgrep -f train.py) --exact\n"
-                     "  profctl report 2h..1h --by wait --unit nginx"}) {
+                     "  profctl report 2h..1h --by wait --unit nginx\n"
+                     "  profctl report --fleet clickhouse://HOST/profd --service cart --by host\n"
+                     "  profctl report --fleet --service cart --outliers"}) {
   AddSource();
   AddQuestion();
   AddTrees();
@@ -134,6 +138,15 @@ void ReportVerb::AddQuestion() {
 }
 
 void ReportVerb::AddTrees() {
+  command().Add({.group = kReportGroup,
+                 .names = "--outliers",
+                 .into = &raw_.outliers,
+                 .help = "of a fleet: hosts that differ from the others, and in what functions",
+                 .more = "Shares of the time of a host's threads are compared with the median of "
+                         "all hosts. One is named where it is further away than median distances "
+                         "and sampling explain: in 95 of 100 fleets of equal hosts none is. Fewer "
+                         "than five hosts are not compared, and differences below one "
+                         "percent of the time are left out."});
   command().Add({.group = kReportGroup,
                  .names = "--callers",
                  .into = &raw_.callers,
@@ -320,7 +333,27 @@ Result<void> ReportVerb::Take() {
   if (!question) return question.error();
   output.question = *std::move(question);
   if (raw_.exact && source().sampling.step.empty()) source().sampling.step = "calls";
-  return TakeSource(std::move(output), "; --filter takes a part of a file or a collection");
+  if (raw_.outliers && !source().fleet.requested())
+    return Usage("--outliers is for fleets", "--fleet names one");
+  if (raw_.outliers && (!raw_.by.empty() || !raw_.filter.empty() || !source().files.empty()))
+    return Usage("--outliers goes with neither --by, nor --filter, nor -o", "leave one out");
+  PROFD_TRY(TakeSource(std::move(output), "; --filter takes a part of a file or a collection"));
+  return source().fleet.requested() ? TakeApart() : Result<void>();
+}
+
+Result<void> ReportVerb::TakeApart() {
+  QueryOptions options = std::get<QueryOptions>(this->options());
+  for (const ReportKeyRef& key : options.output.question.keys)
+    if (const auto named = FleetKeyNamed(key->name); named)
+      options.fleet->question.apart.push_back(*named);
+  SetOptions(std::move(options));
+  return {};
+}
+
+int ReportVerb::Run(const Context& context) {
+  if (!raw_.outliers) return AnySourceVerb::Run(context);
+  const auto& options = std::get<QueryOptions>(this->options());
+  return RunFleetOutliers({*options.fleet, source().format == "json"}, context);
 }
 
 }  // namespace profd::client

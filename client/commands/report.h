@@ -12,6 +12,7 @@ class ReportVerb : public AnySourceVerb {
  public:
   ReportVerb();
   [[nodiscard]] Result<void> Take() override;
+  [[nodiscard]] int Run(const Context& context) override;
 
  private:
   // As the user wrote it.
@@ -30,6 +31,7 @@ class ReportVerb : public AnySourceVerb {
     std::string annotate;
     bool steps = false;
     bool exact = false;
+    bool outliers = false;
     std::string loop;
     std::string step_name;
     NameOptions names;
@@ -39,6 +41,8 @@ class ReportVerb : public AnySourceVerb {
   void AddTrees();
   void AddSteps();
   [[nodiscard]] Result<ReportQuestion> TakeQuestion() const;
+  // What of a fleet the keys distinguish.
+  [[nodiscard]] Result<void> TakeApart();
   [[nodiscard]] Result<void> TakeForm(ReportQuestion& question) const;
   [[nodiscard]] Result<void> TakeSteps(ReportQuestion& question) const;
   [[nodiscard]] Result<void> TakeTable(ReportQuestion& question) const;

@@ -15,8 +15,10 @@
 #include <string>
 #include <utility>
 
+#include "client/cli/time_values.h"
 #include "client/cli/values.h"
 #include "client/commands/common/collect_target.h"
+#include "client/commands/common/fleet_reports.h"
 #include "client/commands/common/live_windows.h"
 #include "client/commands/common/target_daemon.h"
 #include "client/link/daemon_choice.h"
@@ -278,6 +280,7 @@ constexpr const char* kFooter =
     "  profctl top\n"
     "  profctl top -p 1234 --functions\n"
     "  profctl top -n 3 --threads --sort blocked --filter redis > out.txt\n"
+    "  profctl top --fleet clickhouse://HOST/profd --functions\n"
     "\n"
     "Exit codes: 0 ok, 1 failure, 2 usage, 3 no such process or thread,\n"
     "4 profd unreachable, 5 permission denied.";
@@ -294,12 +297,14 @@ std::vector<std::string> SortNames() {
 
 TopVerb::TopVerb()
     : Verb({.name = "top",
-            .usage = "profctl top [TARGET] [--interval TIME] [OPTIONS]",
+            .usage = "profctl top [TARGET] [--interval TIME] [OPTIONS]\n"
+                     "       profctl top --fleet URL [--service NAME] [--functions] [--since SPAN]",
             .summary = "show live who spends time, and on what: processes, threads or functions",
             .about = "A table every two seconds, of everything in them: running, runnable and "
                      "blocked, and what most of the waiting is for. On a terminal h shows the "
                      "keys; elsewhere the tables stand one below the other. Without a target it "
-                     "shows the whole host.",
+                     "shows the whole host. Of a fleet it is one table, of services or "
+                     "functions, of the last five minutes or of --since.",
             .footer = kFooter}) {
   AddTarget(command(), raw_.target);
   command().Add({.group = kWhatGroup,
@@ -310,6 +315,8 @@ TopVerb::TopVerb()
   AddSampling(command(), raw_.sampling);
   AddChildren(command(), raw_.target);
   AddKernelThreads(command(), raw_.target);
+  AddFleet(command(), raw_.fleet);
+  AddTimes(command(), raw_.times);
   AddOutput();
 }
 
@@ -343,7 +350,32 @@ void TopVerb::AddOutput() {
        .more = "They have 50 rows each; -v shows all."});
 }
 
+Result<void> TopVerb::TakeFleet() {
+  if (raw_.target.kinds() > 0)
+    return Usage("both a fleet and a target on this host are named",
+                 "--service and --host name a part of a fleet");
+  for (const auto& [given, name] : {std::pair(!raw_.count.empty(), "-n"),
+                                    {!raw_.interval.empty(), "--interval"},
+                                    {!raw_.sort.empty(), "--sort"},
+                                    {!raw_.filter.empty(), "--filter"},
+                                    {raw_.threads, "--threads"},
+                                    {raw_.processes, "--processes"}})
+    if (given) return Usage(std::string(name) + " is not for fleets", "leave it out");
+  RawTimes times = raw_.times;
+  if (times.since.empty() && times.from.empty() && times.to.empty()) times.since = "5m";
+  auto fleet = ParseFleet(raw_.fleet, {}, times, NowUnixNs());
+  if (!fleet) return fleet.error();
+  fleet->question.apart = {fleet->question.service.empty() ? FleetKey::kService
+                                                           : FleetKey::kVersion};
+  options_.fleet = *std::move(fleet);
+  return {};
+}
+
 Result<void> TopVerb::Take() {
+  if (raw_.fleet.requested()) return TakeFleet();
+  PROFD_TRY(CheckNoFleet(raw_.fleet));
+  if (!raw_.times.since.empty() || !raw_.times.from.empty() || !raw_.times.to.empty())
+    return Usage("--since, --from and --to are for fleets here", "profctl list has the past");
   RawTarget with_default = raw_.target;
   if (raw_.target.kinds() == 0) with_default.all = true;
   const auto target = ParseTarget(with_default, false, "nothing: that is -a");
@@ -396,6 +428,10 @@ Result<void> TopVerb::TakeSort() {
                "it is one of " + names);
 }
 
-int TopVerb::Run(const Context& context) { return Top(options_, context).Run(); }
+int TopVerb::Run(const Context& context) {
+  if (!options_.fleet) return Top(options_, context).Run();
+  return raw_.functions ? RunFleetFunctions({*options_.fleet}, context)
+                        : RunFleetList({*options_.fleet}, context);
+}
 
 }  // namespace profd::client

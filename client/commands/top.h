@@ -2,8 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
+#include "client/cli/fleet_options.h"
 #include "client/cli/sampling_options.h"
 #include "client/cli/target_options.h"
 #include "client/commands/common/verb.h"
@@ -15,9 +17,10 @@ struct TopOptions {
   v1::Target target;
   Sampling sampling;
   std::uint64_t interval_ns = 2'000'000'000;
-  std::uint64_t count = 0;  // of tables; 0: until it is ended
-  bool plain = false;       // lines, also on a terminal
-  TopState state;           // at the start
+  std::uint64_t count = 0;              // of tables; 0: until it is ended
+  bool plain = false;                   // lines, also on a terminal
+  TopState state;                       // at the start
+  std::optional<FleetRequest> fleet{};  // in the place of all above
 };
 
 class TopVerb : public Verb {
@@ -31,6 +34,8 @@ class TopVerb : public Verb {
   struct Raw {
     RawTarget target;
     RawSampling sampling;
+    RawTimes times;
+    RawFleet fleet;
     std::string interval;
     std::string count;
     std::string sort;
@@ -42,6 +47,7 @@ class TopVerb : public Verb {
   };
 
   void AddOutput();
+  [[nodiscard]] Result<void> TakeFleet();
   [[nodiscard]] Result<void> TakeView();
   [[nodiscard]] Result<void> TakeSort();
 

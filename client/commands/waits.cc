@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "client/cli/values.h"
+#include "client/commands/common/fleet_reports.h"
 #include "client/commands/common/wait_reports.h"
 
 namespace profd::client {
@@ -13,12 +14,15 @@ WaitsVerb::WaitsVerb()
            .usage = "profctl waits PID|TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
                     "       profctl waits [OPTIONS] -- COMMAND [ARGUMENT]...\n"
                     "       profctl waits FILE.json [-o FILE]... [OPTIONS]\n"
-                    "       profctl waits 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]",
+                    "       profctl waits 2h..1h|--since SPAN|--from TIME [WHO]... [OPTIONS]\n"
+                    "       profctl waits --fleet URL --service NAME [OPTIONS]",
            .summary = "show who waits for whom, by groups of alike threads",
-           .about = "Collects, or takes a json file of collect or a range of the history. For "
-                    "each group of threads it shows why they wait, who ends these waits, and "
-                    "where the time goes in the end: the thread that ended the wait may itself "
-                    "have waited, for another one. A .dot or .svg file has it as a graph.",
+           .about =
+               "Collects, or takes a json file of collect or a range of the history. For "
+               "each group of threads it shows why they wait, who ends these waits, and "
+               "where the time goes in the end: the thread that ended the wait may itself "
+               "have waited, for another one. A .dot or .svg file has it as a graph. Of a fleet "
+               "it shows why threads wait and where; on whom is not exported.",
            .footer = "Examples:\n"
                      "  profctl waits 1234\n"
                      "  profctl waits out.json -o waits.svg\n"
@@ -32,9 +36,20 @@ WaitsVerb::WaitsVerb()
 }
 
 Result<void> WaitsVerb::Take() {
+  const std::string& format = source().format;
+  if (source().fleet.requested() &&
+      (!source().files.empty() || (!format.empty() && format != "table" && format != "json")))
+    return Usage("of a fleet waits are a table, or json with -f json, on standard output",
+                 "profctl query --fleet --state blocked -o waits.svg draws their stacks");
   OutputOptions output;
   output.report = Report::kWaits;
   return TakeSource(std::move(output), "");
+}
+
+int WaitsVerb::Run(const Context& context) {
+  if (!source().fleet.requested()) return AnySourceVerb::Run(context);
+  const auto& options = std::get<QueryOptions>(this->options());
+  return RunFleetWaits({*options.fleet, source().format == "json"}, context);
 }
 
 }  // namespace profd::client

@@ -10,6 +10,7 @@ class WaitsVerb : public AnySourceVerb {
  public:
   WaitsVerb();
   [[nodiscard]] Result<void> Take() override;
+  [[nodiscard]] int Run(const Context& context) override;
 };
 
 }  // namespace profd::client

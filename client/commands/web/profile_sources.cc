@@ -24,8 +24,13 @@ void Keep(std::deque<Kept>& all, Kept one) {
 
 }  // namespace
 
-ProfileSources::ProfileSources(std::vector<std::string> files, GrpcClient* client, Console& console)
-    : files_(std::move(files)), client_(client), console_(console), slots_(files_.size()) {
+ProfileSources::ProfileSources(std::vector<std::string> files, GrpcClient* client,
+                               FleetHistory* fleet, Console& console)
+    : files_(std::move(files)),
+      client_(client),
+      fleet_(fleet),
+      console_(console),
+      slots_(files_.size()) {
   reader_ = std::jthread([this](const std::stop_token& stop) {
     for (std::size_t i = 0; i < files_.size() && !stop.stop_requested(); ++i)
       if (const auto& profile = ReadOnce(i); !profile) console_.Fail(profile.error());
@@ -40,6 +45,7 @@ Result<GrpcClient*> ProfileSources::Client() const {
 }
 
 Result<v1::StatusResponse> ProfileSources::Status() const {
+  if (fleet_ != nullptr) return fleet_->Status();
   const auto client = Client();
   if (!client) return client.error();
   return (*client)->Status();
@@ -73,6 +79,7 @@ Result<ProfileRef> ProfileSources::History(const HistoryQuestion& question) {
 }
 
 Result<v1::Profile> ProfileSources::Ask(const HistoryQuestion& question) const {
+  if (fleet_ != nullptr) return fleet_->Ask(question);
   const auto client = Client();
   if (!client) return client.error();
   return AskHistory(question, **client);

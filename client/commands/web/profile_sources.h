@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "client/cli/history_options.h"
+#include "client/commands/web/fleet_history.h"
 #include "client/link/grpc_client.h"
 #include "client/system/console.h"
 #include "daemon/base/result.h"
@@ -37,14 +38,17 @@ class ProfileSources {
  public:
   static constexpr std::size_t kKept = 6;  // sessions; and as many answers
 
-  // `client` may be null: there are files only. It and `console` must outlive this.
-  ProfileSources(std::vector<std::string> files, GrpcClient* client, Console& console);
+  // `client` and `fleet` may be null: with neither there are files only. With a fleet that is the
+  // history. They and `console` must outlive this.
+  ProfileSources(std::vector<std::string> files, GrpcClient* client, FleetHistory* fleet,
+                 Console& console);
   // Gives up sessions that run.
   ~ProfileSources();
   ProfileSources(const ProfileSources&) = delete;
   ProfileSources& operator=(const ProfileSources&) = delete;
 
   [[nodiscard]] const std::vector<std::string>& files() const { return files_; }
+  [[nodiscard]] bool has_history() const { return client_ != nullptr || fleet_ != nullptr; }
   [[nodiscard]] bool has_daemon() const { return client_ != nullptr; }
   // kUnavailable: no profd.
   [[nodiscard]] Result<v1::StatusResponse> Status() const;
@@ -76,6 +80,7 @@ class ProfileSources {
 
   const std::vector<std::string> files_;
   GrpcClient* const client_;
+  FleetHistory* const fleet_;
   Console& console_;
   std::deque<FileSlot> slots_;  // by file
   std::mutex mutex_;

@@ -11,9 +11,12 @@
 #include <optional>
 #include <utility>
 
+#include "client/cli/time_values.h"
 #include "client/cli/values.h"
+#include "client/commands/common/fleet_session.h"
 #include "client/commands/common/target_daemon.h"
 #include "client/commands/web/desktop_browser.h"
+#include "client/commands/web/fleet_history.h"
 #include "client/commands/web/profile_sources.h"
 #include "client/commands/web/web_api.h"
 #include "client/link/daemon_choice.h"
@@ -21,6 +24,7 @@
 #include "client/system/output_file.h"
 #include "client/system/stop_signals.h"
 #include "client/web/server/web_server.h"
+#include "daemon/base/http/http_client.h"
 
 namespace profd::client {
 namespace {
@@ -58,6 +62,7 @@ class Web {
   Web(const WebOptions& options, const Context& context) : options_(options), context_(context) {}
 
   Result<void> Run() {
+    if (options_.fleet) HttpClient::PrepareProcess();
     Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
     if (!signals) return signals.error();
     signals_ = *std::move(signals);
@@ -70,7 +75,7 @@ class Web {
     PROFD_TRY(CheckFiles());
     PROFD_TRY(Connect());
     sources_ = std::make_unique<ProfileSources>(options_.files, connection_.client.get(),
-                                                context_.console);
+                                                fleet_.get(), context_.console);
     api_ = std::make_unique<WebApi>(*sources_);
     auto server = WebServer::Start(
         options_.port, [this](const WebRequest& request) { return api_->Answer(request); });
@@ -93,6 +98,14 @@ class Web {
 
   // With files a profd is welcome, not needed.
   Result<void> Connect() {
+    if (options_.fleet) {
+      auto fleet = FleetHistory::Open(*options_.fleet, context_);
+      if (!fleet) return fleet.error();
+      fleet_ = *std::move(fleet);
+      // What cannot be read is said here, not in the browser.
+      const auto status = fleet_->Status();
+      return status ? Result<void>() : status.error();
+    }
     if (options_.files.empty()) {
       auto connection = client::Connect(context_, *signals_);
       if (!connection) return connection.error();
@@ -128,6 +141,7 @@ class Web {
   std::atomic<bool> serving_ = false;
   std::unique_ptr<StopSignals> signals_;
   DaemonConnection connection_;
+  std::unique_ptr<FleetHistory> fleet_;  // null: none is named
   std::unique_ptr<ProfileSources> sources_;
   std::unique_ptr<WebApi> api_;
 };
@@ -136,16 +150,20 @@ class Web {
 
 WebVerb::WebVerb()
     : Verb({.name = "web",
-            .usage = "profctl web [FILE.json]... [--port N] [--open] [OPTIONS]",
+            .usage = "profctl web [FILE.json]... [--port N] [--open] [OPTIONS]\n"
+                     "       profctl web --fleet URL --service NAME [OPTIONS]",
             .summary = "show profiles in a browser: files, the history and what runs now",
             .about =
                 "Serves a page on this host only and prints its address, which cannot be guessed. "
                 "The page has the flame graph and the tables of collect -o x.html, and a strip of "
                 "what the host did, in which a range of the history is selected; two ranges or "
                 "files can be compared, and everything can be downloaded in every format. Without "
-                "a FILE it needs a profd that runs, or starts a private one. Ctrl-C ends it.",
+                "a FILE it needs a profd that runs, or starts a private one. Of a fleet a service "
+                "is in "
+                "the place of the history. Ctrl-C ends it.",
             .footer = kFooter}) {
   command().Add({.names = "FILES", .into = &options_.files, .offer = Offer::kFiles});
+  AddFleet(command(), fleet_);
   command().Add({.group = kOutputGroup,
                  .names = "--port",
                  .into = &port_,
@@ -158,6 +176,16 @@ WebVerb::WebVerb()
 }
 
 Result<void> WebVerb::Take() {
+  PROFD_TRY(TakePort());
+  if (!fleet_.requested()) return CheckNoFleet(fleet_);
+  auto fleet = ParseFleet(fleet_, {}, {}, NowUnixNs());
+  if (!fleet) return fleet.error();
+  PROFD_TRY(CheckService(fleet->question));
+  options_.fleet = *std::move(fleet);
+  return {};
+}
+
+Result<void> WebVerb::TakePort() {
   if (port_.empty()) return {};
   const char* end = port_.data() + port_.size();
   const auto parsed = std::from_chars(port_.data(), end, options_.port);

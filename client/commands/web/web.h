@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "client/cli/fleet_options.h"
 #include "client/commands/common/verb.h"
 
 namespace profd::client {
@@ -13,6 +15,7 @@ struct WebOptions {
   std::vector<std::string> files;  // "-" is stdin
   std::uint16_t port = 0;          // 0: any
   bool open = false;               // in the browser of the desktop
+  std::optional<FleetRequest> fleet{};
 };
 
 class WebVerb : public Verb {
@@ -23,7 +26,10 @@ class WebVerb : public Verb {
   [[nodiscard]] const WebOptions& options() const { return options_; }
 
  private:
+  [[nodiscard]] Result<void> TakePort();
+
   std::string port_;
+  RawFleet fleet_;
   WebOptions options_;
 };
 

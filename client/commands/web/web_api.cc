@@ -129,13 +129,13 @@ Result<WebAnswer> WebApi::Sources(const WebRequest& /*request*/) const {
     files.push_back({{"source", std::string(kFile) + std::to_string(i)},
                      {"name", SafeText(sources_.files()[i])}});
   json answer = {{"version", 1}, {"files", files}, {"history", nullptr}, {"live", false}};
-  if (!sources_.has_daemon()) return Json(answer);
+  if (!sources_.has_history()) return Json(answer);
   const auto status = sources_.Status();
   if (!status) {
     answer["daemon_error"] = SafeText(status.error().message);
     return Json(answer);
   }
-  answer["live"] = status->replay_file().empty();
+  answer["live"] = sources_.has_daemon() && status->replay_file().empty();
   if (status->has_history()) answer["history"] = HistoryJson(status->history());
   return Json(answer);
 }

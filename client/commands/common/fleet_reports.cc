@@ -1,0 +1,123 @@
+#include "client/commands/common/fleet_reports.h"
+
+#include <unistd.h>
+
+#include <numeric>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "client/commands/common/fleet_session.h"
+#include "client/commands/common/profile_report.h"
+#include "client/fleet/function_table.h"
+#include "client/fleet/odd_hosts.h"
+#include "client/fleet/service_table.h"
+#include "client/profile/stack_names.h"
+#include "client/screens/summary/hot_paths.h"
+#include "client/system/exit_code.h"
+#include "client/system/output_file.h"
+#include "client/system/terminal.h"
+#include "client/text/number.h"
+#include "client/text/text.h"
+
+namespace profd::client {
+namespace {
+
+constexpr std::size_t kFileWidth = 120;  // columns where there is no terminal
+constexpr std::size_t kFunctions = 30;
+constexpr std::size_t kAllFunctions = 10'000;
+constexpr std::size_t kPaths = 20;
+
+ServiceTableOptions LookOf(const Context& context) {
+  return {.width = IsTerminal(STDOUT_FILENO) ? WidthOf(STDOUT_FILENO) : kFileWidth,
+          .palette = Palette(UseColor(context.global.color, STDOUT_FILENO)),
+          .complete = context.global.verbose};
+}
+
+// `text`: of a session what is written.
+template <typename Text>
+int Run(const FleetRequest& request, const Context& context, Text text) {
+  const auto session = FleetSession::Open(request, context);
+  if (!session) {
+    context.console.Fail(session.error());
+    return ToInt(ExitCodeOf(session.error().code));
+  }
+  const Result<std::string> made = text(**session);
+  context.console.EndProgress();
+  if (!made) return (*session)->ExitCodeOfError(made.error());
+  const Result<void> written = WriteToStdout(*made);
+  return written ? ToInt(ExitCode::kOk) : (*session)->ExitCodeOfError(written.error());
+}
+
+std::string_view WordOf(const HotPath& path) {
+  const std::string_view name = WaitName(path.wait);
+  return name.empty() ? "blocked" : name;
+}
+
+std::string PathLines(const v1::Profile& profile, const ServiceTableOptions& look) {
+  std::vector<std::uint32_t> threads(static_cast<std::size_t>(profile.threads_size()));
+  std::iota(threads.begin(), threads.end(), 0U);
+  const std::uint64_t all = std::accumulate(profile.samples().weight_ns().begin(),
+                                            profile.samples().weight_ns().end(), std::uint64_t{0});
+  std::string text = look.palette.Paint(Tone::kFaint, "where they wait") + "\n";
+  constexpr std::size_t kShareWidth = 8;
+  constexpr std::size_t kWordWidth = 8;
+  for (const HotPath& path : HotPaths(profile, threads, kPaths))
+    text += PadLeft(FormatShare(path.ns, all), kShareWidth) + "  " +
+            PadRight(std::string(WordOf(path)), kWordWidth) + "  " +
+            PathText(path, look.width - kShareWidth - kWordWidth - 4) + "\n";
+  return text;
+}
+
+}  // namespace
+
+int RunFleetList(const FleetTableOptions& options, const Context& context) {
+  return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
+    const auto table = AskServices(session.question(), session.now_s(), session.database());
+    if (!table) return table.error();
+    session.Say(table->coverage);
+    return options.json ? ServicesJson(*table) : RenderServices(*table, LookOf(context));
+  });
+}
+
+int RunFleetFunctions(const FleetTableOptions& options, const Context& context) {
+  return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
+    const auto table =
+        AskFunctions(session.question(), context.global.verbose ? kAllFunctions : kFunctions,
+                     session.now_s(), session.database());
+    if (!table) return table.error();
+    session.Say(table->coverage);
+    return RenderFunctions(*table, LookOf(context));
+  });
+}
+
+int RunFleetOutliers(const FleetTableOptions& options, const Context& context) {
+  return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
+    const auto hosts = AskOddHosts(session.question(), session.now_s(), session.database());
+    if (!hosts) return hosts.error();
+    session.Say(hosts->coverage);
+    return options.json ? OddHostsJson(*hosts) : RenderOddHosts(*hosts, LookOf(context));
+  });
+}
+
+int RunFleetWaits(const FleetTableOptions& options, const Context& context) {
+  return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
+    FleetQuestion question = session.question();
+    question.state = "blocked";
+    const auto profile = session.Ask(question);
+    if (!profile) return profile.error();
+    context.console.Say("on whom threads wait is not exported: profctl waits on a host shows it");
+    ReportQuestion report;
+    auto keys = ParseReportKeys("wait");
+    if (!keys) return keys.error();
+    report.keys = *std::move(keys);
+    const ServiceTableOptions look = LookOf(context);
+    auto table = RenderProfileReport(
+        options.json ? Report::kReportJson : Report::kReport, *profile, report,
+        {.look = {.width = look.width, .palette = look.palette, .complete = look.complete}});
+    if (!table || options.json) return table;
+    return *table + "\n" + PathLines(*profile, look);
+  });
+}
+
+}  // namespace profd::client

@@ -1,0 +1,23 @@
+// FleetReports: what list, top, report --outliers and waits show of a fleet.
+#pragma once
+
+#include <cstddef>
+
+#include "client/cli/fleet_options.h"
+#include "client/commands/common/context.h"
+
+namespace profd::client {
+
+// Each asks, writes to standard output, and returns the exit code.
+
+struct FleetTableOptions {
+  FleetRequest request;  // `apart`: what rows are
+  bool json = false;
+};
+[[nodiscard]] int RunFleetList(const FleetTableOptions& options, const Context& context);
+[[nodiscard]] int RunFleetFunctions(const FleetTableOptions& options, const Context& context);
+[[nodiscard]] int RunFleetOutliers(const FleetTableOptions& options, const Context& context);
+// Blocked time by reason, and its heaviest stacks.
+[[nodiscard]] int RunFleetWaits(const FleetTableOptions& options, const Context& context);
+
+}  // namespace profd::client

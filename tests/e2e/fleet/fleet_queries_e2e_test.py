@@ -1,0 +1,409 @@
+"""Questions of profctl about many hosts, answered by the engine of ClickHouse from rows whose sums are known."""
+
+import http.server
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+import urllib.parse
+import urllib.request
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+
+from fleet_tables import MINUTE, NS, Fleet, Front, Missing, insert_many  # noqa: E402
+
+PROFCTL = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin", "profctl")
+HOUR = 60 * MINUTE
+# A whole hour that is over: no window of it may still come.
+BEGIN = (int(time.time()) // HOUR - 3) * HOUR
+HOSTS = 12
+ODD = "web-07"  # spends more of its time in `compress`
+GAPPY = "web-03"  # without windows for five minutes
+SLOW = "1.4.2"  # of the hosts with odd numbers; spends more of it in `price`
+
+
+def name_of(number):
+    return f"web-{number:02}"
+
+
+def version_of(number):
+    return SLOW if number % 2 else "1.4.1"
+
+
+def is_missing(number, minute):
+    return name_of(number) == GAPPY and 10 <= minute < 15
+
+
+def rows_of(number, minute):
+    """Of one minute of one host: three threads, so 180 s."""
+    more = 20 * NS if number % 2 else 0
+    odd = 15 * NS if name_of(number) == ODD else 0
+    noise = (number * 7 + minute * 3) % 11 * NS // 10 + number  # so that no sum is round
+    return [(2, "running", "", "worker-#", 10 * NS + more + noise, 300), (3, "spinning", "", "worker-#", 2 * NS, 40),
+            (2, "runnable", "", "worker-#", NS, 20), (6, "running", "", "worker-#", NS + odd, 20 + odd // NS),
+            (1, "blocked", "net", "worker-#", 106 * NS - more - odd - noise, 2000),
+            (1, "blocked", "sleep", "main", 58 * NS, 900), (4, "running", "", "main", 2 * NS - 7, 30),
+            (5, "running", "", "main", 7, 0)]
+
+
+def seconds_text(unix_s):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))
+
+
+class FleetQueries(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        try:
+            cls.front = Front()
+        except Missing as missing:
+            raise unittest.SkipTest(str(missing)) from missing
+        cls.addClassCleanup(cls.front.__exit__)
+        fleet = Fleet(cls.front)
+        fleet.stacks("cart", BEGIN)
+        fleet.stacks("search", BEGIN)
+        for number in range(HOSTS):
+            for minute in range(-2, 62):
+                if is_missing(number, minute):
+                    continue
+                gaps = {"restart": 5 * MINUTE * NS} if name_of(number) == GAPPY and minute == 15 else None
+                lost = {"ring buffer": 3} if number == 1 and minute == 1 else None
+                fleet.window(name_of(number), BEGIN + minute * MINUTE, rows_of(number, minute), version=version_of(number),
+                             zone="ab"[number % 2], gaps=gaps, lost=lost)
+        for minute in range(60):
+            fleet.window("db-1", BEGIN + minute * MINUTE, [(2, "running", "", "main", 3 * NS, 100)], service="search", version="7")
+        fleet.write()
+
+    def profctl(self, *arguments, environment=None):
+        return subprocess.run([PROFCTL, *arguments], capture_output=True, text=True, check=False, timeout=120,
+                              env={**os.environ, "PROFD_FLEET": self.front.url, **(environment or {})})
+
+    def ask(self, verb, *arguments, times=("--from", seconds_text(BEGIN), "--to", seconds_text(BEGIN + HOUR))):
+        done = self.profctl(verb, "--fleet", self.front.url, *arguments, *times)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def profile(self, *arguments):
+        return json.loads(self.ask("query", "--service", "cart", *arguments, "-f", "json").stdout)["profile"]
+
+    def expected(self, wanted=lambda number: True):
+        """ns by (state, thread)."""
+        sums = {}
+        for number in range(HOSTS):
+            for minute in range(60):
+                if is_missing(number, minute) or not wanted(number):
+                    continue
+                for _, state, _, thread, ns, _ in rows_of(number, minute):
+                    sums[state, thread] = sums.get((state, thread), 0) + ns
+        return sums
+
+    def sums(self, profile):
+        """The same, of a profile; by samples, and by clocks."""
+        by_samples, by_clocks = {}, {}
+        samples, threads = profile["samples"], profile["threads"]
+        states = {"STATE_ON_CPU": "running", "STATE_RUNNABLE": "runnable", "STATE_BLOCKED": "blocked", 0: "running", 1: "runnable",
+                  2: "blocked"}
+        for i, weight in enumerate(samples["weight_ns"]):
+            state = states[samples["state"][i]]
+            if samples.get("rule") and samples["rule"][i]:
+                state = "spinning"
+            key = state, threads[samples["thread"][i]]["comm"]
+            by_samples[key] = by_samples.get(key, 0) + int(weight)
+        for thread in threads:
+            clock = {name: int(value) for name, value in thread["clock"].items()}
+            self.assertEqual(sum(clock.values()), int(thread["elapsed_ns"]))
+            by_clocks[thread["comm"]] = by_clocks.get(thread["comm"], 0) + sum(clock.values())
+        return by_samples, by_clocks
+
+    def check_sums(self, profile, expected):
+        by_samples, by_clocks = self.sums(profile)
+        self.assertEqual(by_samples, expected)
+        for thread, ns in by_clocks.items():
+            self.assertEqual(ns, sum(part for (_, name), part in expected.items() if name == thread))
+
+    def test_sums_are_those_of_the_tables_to_the_nanosecond(self):
+        self.check_sums(self.profile(), self.expected())
+
+    def test_every_filter_takes_its_part(self):
+        odd = self.expected(lambda number: number % 2)
+        for arguments, expected in ((("--version", SLOW), odd), (("--zone", "b"), odd), (("--version", "1.4.?"), self.expected()),
+                                    (("--host", "web-0*"), self.expected(lambda number: number < 10)),
+                                    (("--host", "web-01,web-02"), self.expected(lambda number: number in (1, 2))),
+                                    (("--pod", "cart-web-05"), self.expected(lambda number: number == 5)),
+                                    (("--label", "team=shop"), self.expected()), (("--namespace", "sh*"), self.expected()),
+                                    (("--unit", "cart.service"), self.expected()),
+                                    (("--exe", "/usr/bin/cart"), self.expected())):
+            with self.subTest(arguments=arguments):
+                self.check_sums(self.profile(*arguments), expected)
+        blocked = {key: ns for key, ns in self.expected().items() if key[0] == "blocked"}
+        self.check_sums(self.profile("--state", "blocked"), blocked)
+        self.check_sums(self.profile("--wait", "sleep"), {key: ns for key, ns in blocked.items() if key[1] == "main"})
+
+    def test_what_a_user_writes_is_only_a_value(self):
+        for name in ("x' OR 1=1 --", "\\", "a\tb", "%", "_art", "ca\nrt"):
+            with self.subTest(name=name):
+                done = self.profctl("query", "--fleet", "--service", name)
+                self.assertEqual(done.returncode, 3, done.stderr)
+        done = self.profctl("query", "--fleet", "--service", "cart", "--host", "web%", "--since", "1d")
+        self.assertEqual(done.returncode, 3, done.stderr)
+
+    def test_versions_hosts_and_zones_are_processes(self):
+        for key, label, values in (("version", "service.version", {"1.4.1": 6, SLOW: 6}), ("zone", "cloud.availability_zone", {"a": 6, "b": 6}),
+                                   ("host", "host.name", {name_of(number): 1 for number in range(HOSTS)})):
+            with self.subTest(key=key):
+                processes = self.profile("--group-by", key)["processes"]
+                found = {next(item["value"] for item in process["labels"] if item["key"] == label): process["group_size"]
+                         for process in processes}
+                self.assertEqual(found, values)
+
+    def test_every_format_is_written(self):
+        with tempfile.TemporaryDirectory() as folder:
+            names = ["a.svg", "a.folded", "a.json", "a.html", "a.pb.gz", "a.speedscope.json"]
+            self.ask("query", "--service", "cart", *(word for name in names for word in ("-o", os.path.join(folder, name))))
+            for name in names:
+                self.assertGreater(os.path.getsize(os.path.join(folder, name)), 100, name)
+        lines = self.ask("query", "--service", "cart", "--version", SLOW, "-f", "folded").stdout.splitlines()
+        self.assertIn(f"cart {SLOW} x 6;main;render (render.py)", [line.rsplit(" ", 1)[0] for line in lines])
+
+    def test_missing_minutes_are_named(self):
+        done = self.ask("query", "--service", "cart", "-f", "folded")
+        self.assertIn(f"incomplete: 1 host with windows before or in this time did not deliver all of it: {GAPPY} (5 min 0 s)", done.stderr)
+        self.assertIn("restart 5 min 0 s", done.stderr)
+        self.assertIn("ring buffer 3", done.stderr)
+        counters = {(item["name"], item.get("text")): item["count"] for item in self.profile()["counters"]}
+        self.assertEqual(counters["fleet_missing_s", f"seconds without windows of {GAPPY}"], 300)
+        self.assertEqual(counters["fleet_hosts", "hosts with windows in this time"], HOSTS)
+        whole = self.ask("query", "--service", "cart", "--host", "web-01", "-f", "folded")
+        self.assertNotIn("incomplete", whole.stderr)
+
+    def test_a_slow_version_is_found_and_hosts_decide(self):
+        done = self.ask("diff", "--service", "cart", "--version", "1.4.1", SLOW, "-f", "json")
+        functions = {function["name"]: function for function in json.loads(done.stdout)["functions"]}
+        price = functions["price"]["total"]
+        # 20 s a minute, on six hosts for an hour, but for five minutes of one.
+        self.assertAlmostEqual((price["b_ns"] - price["a_ns"]) / (20 * NS * (6 * 60 - 5)), 1, delta=0.02)
+        self.assertLess(price["a_high_ns"], price["b_low_ns"])
+        # One host of the six does so: no property of its version.
+        compress = functions["compress"]["total"]
+        self.assertGreater(compress["b_ns"], compress["a_ns"])
+        table = self.ask("diff", "--service", "cart", "--version", "1.4.1", SLOW, "-f", "table").stdout
+        self.assertRegex(table, r"price .* \+")
+        self.assertNotRegex(table, r"(?m)^compress")
+        self.assertRegex(self.profctl("diff", "--fleet", "--service", "cart", "--version", "1.4.1", SLOW, "-f", "table", "-v", "--from",
+                                      seconds_text(BEGIN), "--to", seconds_text(BEGIN + HOUR)).stdout, r"compress .* ~\+")
+
+    def test_one_host_a_side_is_said(self):
+        done = self.ask("diff", "--service", "cart", "--version", "1.4.1", SLOW, "--host", "web-01,web-02", "-f", "table")
+        self.assertIn("a side has one host only", done.stderr)
+
+    def test_two_ranges_are_compared(self):
+        def word(begin, end):
+            return f"{seconds_text(BEGIN + begin)}..{seconds_text(BEGIN + end)}"
+
+        done = self.ask("diff", "--service", "cart", "--version", SLOW, "--before", word(0, HOUR // 2), "--after", word(HOUR // 2, HOUR),
+                        "-f", "json", times=())
+        diff = json.loads(done.stdout)
+        self.assertAlmostEqual(diff["a"]["total_ns"] / diff["b"]["total_ns"], 1, delta=0.01)
+
+    def test_list_has_services_and_hosts(self):
+        services = {row["service"]: row for row in json.loads(self.ask("list", "--json").stdout)["rows"]}
+        self.assertEqual({name: (row["hosts"], row["versions"]) for name, row in services.items()}, {"cart": (HOSTS, 2), "search": (1, 1)})
+        expected = self.expected()
+        for state in ("running", "spinning", "runnable", "blocked"):
+            self.assertEqual(services["cart"][state + "_ns"], sum(ns for (name, _), ns in expected.items() if name == state))
+        hosts = json.loads(self.ask("list", "--service", "cart", "--by", "host", "--json").stdout)
+        self.assertEqual(len(hosts["rows"]), HOSTS)
+        self.assertEqual([(item["host"], item["missing_s"]) for item in hosts["incomplete"]], [(GAPPY, 300)])
+        self.assertRegex(self.ask("list").stdout, r"cart +12 +2 ")
+
+    def test_reports_by_host_version_and_function(self):
+        rows = self.ask("report", "--service", "cart", "--by", "version,state", "-f", "csv").stdout.splitlines()
+        self.assertEqual(len(rows), 3, rows)
+        self.assertEqual(len(self.ask("report", "--service", "cart", "--by", "host", "-f", "csv").stdout.splitlines()), 1 + HOSTS)
+        self.assertRegex(self.ask("report", "--service", "cart", "--by", "function").stdout, r"price")
+
+    def test_the_odd_host_is_named_with_its_function(self):
+        odd = json.loads(self.ask("report", "--service", "cart", "--outliers", "-f", "json").stdout)["odd"]
+        # Versions differ, too, but half of the hosts is no exception.
+        self.assertEqual({share["host"] for share in odd}, {ODD})
+        share = next(share for share in odd if share["function"] == "compress")
+        self.assertAlmostEqual(share["share"] - share["median"], 15 / 180, delta=0.001)
+        self.assertRegex(self.ask("report", "--service", "cart", "--outliers").stdout, rf"{ODD} +compress +on a CPU +8.9 %")
+        self.assertIn("no host differs", self.ask("report", "--service", "cart", "--zone", "a", "--outliers").stdout)
+        self.assertIn("too few hosts", self.ask("report", "--service", "cart", "--host", "web-0[1-4]*,web-01,web-02", "--outliers").stdout)
+
+    def test_top_functions_come_from_samples_and_from_whole_hours(self):
+        samples = self.ask("top", "--functions", times=("--from", seconds_text(BEGIN), "--to", seconds_text(BEGIN + HOUR - 1))).stdout
+        hours = self.ask("top", "--functions").stdout
+        self.assertIn("from the sums of whole hours", hours)
+        self.assertNotIn("whole hours", samples)
+
+        def numbers(text):
+            return [line.split()[:3] for line in text.splitlines()[3:]]
+
+        self.assertEqual(numbers(samples)[0][0], "price")
+        # The same windows: all but what is said of the length.
+        self.assertEqual([row[0] for row in numbers(samples)], [row[0] for row in numbers(hours)])
+        self.assertRegex(self.ask("top").stdout, r"cart +12 ")
+
+    def test_waits_have_reasons_and_stacks_and_no_wakers(self):
+        done = self.ask("waits", "--service", "cart")
+        self.assertIn("on whom threads wait is not exported", done.stderr)
+        self.assertRegex(done.stdout, r"net +main > serve > epoll_wait")
+
+    def test_stacks_beyond_a_limit_are_counted(self):
+        fleet = Fleet(self.front)
+        begin = BEGIN - 24 * HOUR
+        count = 50_010
+        fleet.window("big-1", begin, [(1000 + i, "running", "", "main", 1000 + i, 1) for i in range(count)], service="big")
+        fleet.write()
+        done = self.profctl("query", "--fleet", "--service", "big", "--from", seconds_text(begin), "--to", seconds_text(begin + MINUTE),
+                            "-f", "json")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        profile = json.loads(done.stdout)["profile"]
+        self.assertEqual(sum(map(int, profile["samples"]["weight_ns"])), sum(range(1000, 1000 + count)))
+        counters = {item["name"]: item["count"] for item in profile["counters"]}
+        self.assertEqual(counters["fleet_rest_ns"], sum(range(1000, 1010)))
+
+    def test_two_hundred_hosts_for_an_hour(self):
+        begin = BEGIN - 48 * HOUR
+        rows = insert_many(self.front, "large", begin, hosts=200, minutes=60, rows_a_window=300)
+        times = ("--from", seconds_text(begin), "--to", seconds_text(begin + HOUR))
+        expected = int(self.front.run("SELECT sum(ns) FROM sample WHERE service = 'large'"))
+        for arguments in (("query", "--service", "large", "-f", "folded"), ("top", "--functions", "--service", "large"),
+                          ("diff", "--service", "large", "--version", "1.9", "2.0", "-f", "table"), ("list",),
+                          ("report", "--service", "large", "--outliers")):
+            start = time.monotonic()
+            self.ask(*arguments, times=times)
+            print(f"{rows:,} rows: profctl {' '.join(arguments)}: {time.monotonic() - start:.2f} s", file=sys.stderr)
+        profile = json.loads(self.ask("query", "--service", "large", "-f", "json", times=times).stdout)["profile"]
+        self.assertEqual(sum(map(int, profile["samples"]["weight_ns"])), expected)
+
+    def test_the_page_has_the_fleet_in_the_place_of_the_history(self):
+        with subprocess.Popen([PROFCTL, "web", "--fleet", self.front.url, "--service", "cart"], stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True) as process:
+            self.addCleanup(process.kill)
+            address = process.stdout.readline().strip()
+
+            def get(method, **parameters):
+                with urllib.request.urlopen(f"{address}api/v1/{method}?{urllib.parse.urlencode(parameters)}", timeout=60) as answer:
+                    return answer.read()
+
+            sources = json.loads(get("sources"))
+            self.assertFalse(sources["live"])
+            self.assertEqual(sources["history"]["first_unix_us"], (BEGIN - 2 * MINUTE) * 1_000_000)
+            hour = {"from_unix_us": BEGIN * 1_000_000, "to_unix_us": (BEGIN + HOUR) * 1_000_000}
+            columns, begin = [], hour["from_unix_us"]
+            while begin < hour["to_unix_us"]:
+                strip = json.loads(get("strip", from_unix_us=begin, to_unix_us=hour["to_unix_us"], step_us=10 * MINUTE * 1_000_000))
+                columns += strip["columns"]
+                begin = strip["next_unix_us"]
+            # Each window is in one column.
+            self.assertEqual(sum(sum(map(int, column["ns"])) for column in columns), sum(self.expected().values()))
+            self.assertIn(b"price", get("profile", source="history", **hour))
+            sides = {f"{side}.{name}": value for side in "ab" for name, value in {"source": "history", **hour}.items()}
+            diff = json.loads(get("compare", **sides, **{"a.comm": "cart 1.4.1", "b.comm": f"cart {SLOW}"}))
+            price = next(function for function in diff["functions"] if function["name"] == "price")
+            self.assertGreater(price["total"]["b_ns"], price["total"]["a_ns"])
+            process.send_signal(signal.SIGTERM)
+
+    def test_errors_say_what_to_do(self):
+        url = self.front.url
+        for arguments, code, words in (
+                (("query", "--fleet", url, "--service", "car"), 3, ("no service 'car'", "cart")),
+                (("query", "--fleet", url, "--service", "cart", "--version", "9"), 3, ("version 9", "1.4.1")),
+                (("query", "--fleet", url), 2, ("no service is named", "profctl list --fleet")),
+                (("query", "--fleet", "clickhouse://127.0.0.1:1/profd", "--service", "cart"), 4, ("Couldn't connect",)),
+                (("query", "--fleet", url.rsplit("/", 1)[0] + "/nothing", "--service", "cart"), 3, ("no such database", "profctl fleet init")),
+                (("query", "--fleet", url.rsplit("/", 1)[0] + "/default", "--service", "cart"), 3, ("a table", "profctl fleet init")),
+                (("query", "--service", "cart"), 2, ("--service is for fleets",)),
+                (("query", "--fleet", url, "--service", "cart", "-p", "1"), 2, ("-p is not for fleets",)),
+                (("query", "--fleet", "http://x", "--service", "cart"), 2, ("no address of ClickHouse",)),
+                (("report", "--fleet", url, "--service", "cart", "-d", "3"), 2, ("both a fleet and a collection",)),
+                (("report", "x.json", "--outliers"), 2, ("--outliers is for fleets",)),
+                (("diff", "--fleet", url, "--service", "cart", "--version", "1"), 2, ("neither two versions nor two ranges",)),
+                (("waits", "--fleet", url, "--service", "cart", "-o", "x.svg"), 2, ("--state blocked",)),
+                (("top", "--fleet", url, "-n", "3"), 2, ("-n is not for fleets",))):
+            with self.subTest(arguments=arguments):
+                done = self.profctl(*arguments)
+                self.assertEqual(done.returncode, code, done.stderr)
+                for word in words:
+                    self.assertIn(word, done.stderr)
+        done = self.profctl("list", "--fleet", environment={"PROFD_FLEET": ""})
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("PROFD_FLEET is not set", done.stderr)
+
+    def test_ctrl_c_ends_a_question(self):
+        # A server that takes the question and never answers.
+        with socket.create_server(("127.0.0.1", 0)) as silent:
+            process = subprocess.Popen([PROFCTL, "list", "--fleet", f"clickhouse://127.0.0.1:{silent.getsockname()[1]}/profd"],
+                                       stderr=subprocess.PIPE, text=True)
+            connection, _ = silent.accept()
+            connection.recv(1)  # the question has begun
+            process.send_signal(signal.SIGINT)
+            self.assertEqual(process.wait(timeout=60), 130)
+            self.assertEqual(process.stderr.read(), "")
+            process.stderr.close()
+            connection.close()
+
+    def test_the_password_comes_from_the_environment_or_a_file(self):
+        keys = []
+
+        class Refusing(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def do_POST(self):
+                keys.append((self.headers.get("X-ClickHouse-User"), self.headers.get("X-ClickHouse-Key")))
+                self.rfile.read(int(self.headers["Content-Length"]))
+                self.send_response(403)
+                self.send_header("X-ClickHouse-Exception-Code", "516")
+                self.end_headers()
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Refusing) as server, tempfile.NamedTemporaryFile("w") as file:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            file.write("of a file\nmore\n")
+            file.flush()
+            url = f"clickhouse://reader@127.0.0.1:{server.server_port}/profd"
+            done = self.profctl("list", "--fleet", url, environment={"PROFD_FLEET_PASSWORD": "of the environment"})
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertIn("the password is wrong", done.stderr)
+            self.profctl("list", "--fleet", url, "--fleet-password-from", file.name)
+            server.shutdown()
+            thread.join()
+        self.assertEqual(keys, [("reader", "of the environment"), ("reader", "of a file")])
+
+    def test_a_part_of_a_cluster_that_does_not_answer_is_an_error(self):
+
+        class Half(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                body = b"Code: 279. DB::Exception: All connection tries failed. shard-2:9000"
+                self.send_response(500)
+                self.send_header("X-ClickHouse-Exception-Code", "279")
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+        with http.server.HTTPServer(("127.0.0.1", 0), Half) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            done = self.profctl("query", "--fleet", f"clickhouse://127.0.0.1:{server.server_port}/profd", "--service", "cart")
+            server.shutdown()
+            thread.join()
+        self.assertEqual(done.returncode, 4)
+        self.assertIn("a part of the cluster does not answer", done.stderr)
+        self.assertIn("shard-2", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
