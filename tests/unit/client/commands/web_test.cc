@@ -147,7 +147,7 @@ class WebApiTest : public ::testing::Test {
       ASSERT_TRUE(client) << client.error().message;
       client_ = *std::move(client);
     }
-    sources_ = std::make_unique<ProfileSources>(std::move(paths), client_.get(), console_);
+    sources_ = std::make_unique<ProfileSources>(std::move(paths), client_.get(), nullptr, console_);
     api_ = std::make_unique<WebApi>(*sources_);
   }
 
