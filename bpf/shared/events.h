@@ -258,12 +258,14 @@ enum profd_process_blob {
   /* The Uid line of status, "\n", the host's name of the effective one or ""; with "\nsole" where
    * that user owns the process exclusively: same uids, dumpable, no capability on the host. */
   PROFD_BLOB_USER,
+  /* What the process says it is, by OpenTelemetry: names and values, each with a zero behind it. */
+  PROFD_BLOB_RESOURCE,
   PROFD_BLOB_MAX
 };
 
 struct profd_process_event {
   struct profd_event event;
-  __u32 blob_bytes[8]; /* indexed by enum profd_process_blob */
+  __u32 blob_bytes[10]; /* indexed by enum profd_process_blob; the last is 0 */
   char blobs[];
 };
 
@@ -378,7 +380,7 @@ PROFD_STATIC_ASSERT(sizeof(struct profd_clock_event) == 56 + 40 + 272 + 48, "pro
 PROFD_STATIC_ASSERT(sizeof(struct profd_sample_event) == 56 + 104, "profd_sample_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_task_event) == 56 + 40, "profd_task_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_mmap_event) == 56 + 56, "profd_mmap_event");
-PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 32, "profd_process_event");
+PROFD_STATIC_ASSERT(sizeof(struct profd_process_event) == 56 + 40, "profd_process_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_session_event) == 56 + 64, "profd_session_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_periods_event) == 56 + 40, "profd_periods_event");
 PROFD_STATIC_ASSERT(sizeof(struct profd_beyond_share_event) == 56 + 16, "beyond share");

@@ -56,6 +56,11 @@ Result<void> Who(const RawFilters& raw, HistoryQuestion& question) {
   add(raw.units, "unit", filter.mutable_unit());
   add(raw.users, "user", filter.mutable_user());
   add(raw.threads, "thread", filter.mutable_thread());
+  for (const std::string& label : raw.labels)
+    if (const auto equals = label.find('='); equals == 0 || equals == std::string::npos)
+      return Usage("--label " + label + ": it is no NAME=VALUE",
+                   "as in --label service.name=cart; profctl list --json shows the labels");
+  add(raw.labels, "label", filter.mutable_label());
   if (!raw.state.empty()) {
     const auto state = ParseState(raw.state);
     if (!state) return state.error();
@@ -157,6 +162,12 @@ void AddHistoryFilters(Command& command, RawFilters& raw) {
   AddWho(command, "--user", &raw.users, "USER", "processes of a user, by name or number");
   AddWho(command, "--thread", &raw.threads, "NAME", "threads of a name, or a tid");
   command.Add({.group = kWhoGroup,
+               .names = "--label",
+               .into = &raw.labels,
+               .value = "NAME=VALUE",
+               .help = "processes with a label: service.name=cart, k8s.pod.name=cart-*",
+               .more = "All names that are given must match; of one name, one of its values."});
+  command.Add({.group = kWhoGroup,
                .names = "--state",
                .into = &raw.state,
                .value = "STATE",
@@ -207,7 +218,7 @@ Result<std::optional<HistoryQuestion>> ParseRange(const RawFilters& filters,
 }
 
 std::string FirstFilter(const RawFilters& raw) {
-  const std::array<std::pair<bool, const char*>, 10> filters{{
+  const std::array<std::pair<bool, const char*>, 11> filters{{
       {!raw.pids.empty(), "-p"},
       {!raw.comms.empty(), "--comm"},
       {!raw.executables.empty(), "--exe"},
@@ -216,6 +227,7 @@ std::string FirstFilter(const RawFilters& raw) {
       {!raw.units.empty(), "--unit"},
       {!raw.users.empty(), "--user"},
       {!raw.threads.empty(), "--thread"},
+      {!raw.labels.empty(), "--label"},
       {!raw.state.empty(), "--state"},
       {!raw.wait.empty(), "--wait"},
   }};

@@ -33,6 +33,7 @@ struct RawFilters {
   std::vector<std::string> units;
   std::vector<std::string> users;
   std::vector<std::string> threads;
+  std::vector<std::string> labels;
   std::string state;
   std::string wait;
 };

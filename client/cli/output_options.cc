@@ -107,7 +107,8 @@ void AddGroupBy(Command& command, std::string& text, const std::string& help) {
   std::vector<std::string> names;
   for (const GroupKey key :
        {GroupKey::kProcess, GroupKey::kThread, GroupKey::kComm, GroupKey::kUnit,
-        GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup, GroupKey::kHost})
+        GroupKey::kContainer, GroupKey::kUser, GroupKey::kCgroup, GroupKey::kService,
+        GroupKey::kPod, GroupKey::kNamespace, GroupKey::kHost})
     names.emplace_back(NameOf(key));
   std::vector<std::string> of_fleets;
   for (const FleetKeyEntry& entry : kFleetKeys)

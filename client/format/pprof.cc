@@ -167,6 +167,14 @@ class Builder {
     return {};
   }
 
+  // Those that may leave the host, as an [[export]] names them.
+  void AddLabelsOf(const v1::Process& process, pprof::Sample* sample) {
+    const std::map<std::string, std::string> labels(process.labels().begin(),
+                                                    process.labels().end());
+    for (const auto& [name, value] : labels)
+      if (!name.starts_with("__")) AddLabel(sample, SafeName(name), SafeName(value));
+  }
+
   void AddSample(const SampleKey& key, const SampleValue& value) {
     pprof::Sample* sample = out_.add_sample();
     if (key.node == 0) sample->add_location_id(NoStackLocation());
@@ -181,6 +189,7 @@ class Builder {
     if (thread.group_size() == 0) AddLabel(sample, "tid", thread.tid());
     AddLabel(sample, "process", SafeName(process.comm()));
     AddLabel(sample, "thread", SafeName(thread.comm()));
+    AddLabelsOf(process, sample);
     AddLabel(sample, "state", StateName(key.state));
     if (on_cpu) AddLabel(sample, "running", key.spinning ? "spinning" : "working");
     if (key.rule != 0) AddRule(sample, profile_.rules(static_cast<int>(key.rule) - 1));

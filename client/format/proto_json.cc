@@ -8,6 +8,8 @@
 #include <cmath>
 #include <concepts>
 #include <cstdint>
+#include <map>
+#include <string>
 #include <vector>
 
 #include "client/text/escape.h"
@@ -31,7 +33,9 @@ class Writer {
       text_ += '"';
       text_ += field->name();
       text_ += "\":";
-      if (field->is_repeated())
+      if (field->is_map())
+        WriteMap(message, *field);
+      else if (field->is_repeated())
         WriteList(message, *field);
       else
         WriteValue(message, *field);
@@ -41,6 +45,26 @@ class Writer {
   [[nodiscard]] std::string Take() { return std::move(text_); }
 
  private:
+  // Of texts, by their names: the order in the message is by chance.
+  void WriteMap(const Message& message, const FieldDescriptor& field) {
+    const auto& reflection = *message.GetReflection();
+    std::map<std::string, std::string> texts;
+    for (int i = 0; i < reflection.FieldSize(message, &field); ++i) {
+      const Message& entry = reflection.GetRepeatedMessage(message, &field, i);
+      const auto& of = *entry.GetReflection();
+      texts.emplace(of.GetString(entry, entry.GetDescriptor()->map_key()),
+                    of.GetString(entry, entry.GetDescriptor()->map_value()));
+    }
+    text_ += '{';
+    bool first = true;
+    for (const auto& [name, value] : texts) {
+      if (!first) text_ += ',';
+      first = false;
+      text_ += QuoteJson(name) + ':' + QuoteJson(value);
+    }
+    text_ += '}';
+  }
+
   void WriteList(const Message& message, const FieldDescriptor& field) {
     const int size = message.GetReflection()->FieldSize(message, &field);
     text_ += '[';

@@ -13,8 +13,8 @@ namespace profd::client {
 
 // The JSON mapping of protobuf with the field names of the .proto file, but for 64 bit numbers:
 // those that IsJsonNumber are numbers, larger ones are strings, as protobuf writes all of them.
-// protobuf's own writer cannot do that before version 27. Maps and bytes are not supported: the
-// profile has none.
+// protobuf's own writer cannot do that before version 27. Maps are of texts. Bytes are not
+// supported: the profile has none.
 [[nodiscard]] std::string ProtoJson(const google::protobuf::Message& message);
 
 // What ProtoJson or protobuf has written: names as in the .proto file or in camelCase, numbers also

@@ -84,6 +84,7 @@ class Reader {
                                const FieldDescriptor& field) {
     if (IsNull(value)) return true;
     if (!field.is_repeated()) return ReadOne(value, message, field);
+    if (field.is_map()) return ReadMap(value, message, field);
     ondemand::array array;
     if (value.get_array().get(array) != simdjson::SUCCESS) return Wrong(field, "no list");
     switch (field.cpp_type()) {
@@ -210,6 +211,25 @@ class Reader {
       std::string_view text;
       if (entry.get_string().get(text) != simdjson::SUCCESS) return Wrong(field, "no texts");
       list.Add(std::string(text));
+    }
+    return true;
+  }
+
+  // Of texts.
+  [[nodiscard]] bool ReadMap(ondemand::value& value, Message& message,
+                             const FieldDescriptor& field) {
+    ondemand::object object;
+    if (value.get_object().get(object) != simdjson::SUCCESS) return Wrong(field, "no object");
+    for (auto entry : object) {
+      std::string_view name;
+      std::string_view text;
+      if (entry.unescaped_key().get(name) != simdjson::SUCCESS ||
+          entry.value().get_string().get(text) != simdjson::SUCCESS)
+        return Wrong(field, "no texts");
+      Message& added = *message.GetReflection()->AddMessage(&message, &field);
+      const auto& descriptor = *added.GetDescriptor();
+      added.GetReflection()->SetString(&added, descriptor.map_key(), std::string(name));
+      added.GetReflection()->SetString(&added, descriptor.map_value(), std::string(text));
     }
     return true;
   }

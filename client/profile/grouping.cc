@@ -10,7 +10,7 @@
 namespace profd::client {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, GroupKey>, 8> kNames{{
+constexpr std::array<std::pair<std::string_view, GroupKey>, 11> kNames{{
     {"process", GroupKey::kProcess},
     {"thread", GroupKey::kThread},
     {"comm", GroupKey::kComm},
@@ -19,7 +19,15 @@ constexpr std::array<std::pair<std::string_view, GroupKey>, 8> kNames{{
     {"user", GroupKey::kUser},
     {"cgroup", GroupKey::kCgroup},
     {"host", GroupKey::kHost},
+    {"service", GroupKey::kService},
+    {"pod", GroupKey::kPod},
+    {"namespace", GroupKey::kNamespace},
 }};
+
+std::string LabelOf(const v1::Process& process, const char* name) {
+  const auto label = process.labels().find(name);
+  return label == process.labels().end() ? std::string() : label->second;
+}
 
 std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKey key) {
   switch (key) {
@@ -35,6 +43,12 @@ std::string NameIn(const v1::Process& process, const v1::Thread& thread, GroupKe
       return UserName(process);
     case GroupKey::kCgroup:
       return process.cgroup();
+    case GroupKey::kService:
+      return LabelOf(process, "service.name");
+    case GroupKey::kPod:
+      return LabelOf(process, "k8s.pod.name");
+    case GroupKey::kNamespace:
+      return LabelOf(process, "k8s.namespace.name");
     case GroupKey::kHost:
     case GroupKey::kProcess:
       break;
@@ -48,7 +62,8 @@ Result<GroupKey> ParseGroupKey(std::string_view text) {
   for (const auto& [name, key] : kNames)
     if (name == text) return key;
   return Error{ErrorCode::kInvalidArgument, "there is no grouping by " + std::string(text),
-               "group by process, thread, comm, unit, container, user, cgroup or host"};
+               "group by process, thread, comm, unit, container, user, cgroup, service, pod, "
+               "namespace or host"};
 }
 
 std::string_view NameOf(GroupKey key) {

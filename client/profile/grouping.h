@@ -10,10 +10,22 @@
 
 namespace profd::client {
 
-enum class GroupKey { kProcess, kThread, kComm, kUnit, kContainer, kUser, kCgroup, kHost };
+enum class GroupKey {
+  kProcess,
+  kThread,
+  kComm,
+  kUnit,
+  kContainer,
+  kUser,
+  kCgroup,
+  kService,
+  kPod,
+  kNamespace,
+  kHost
+};
 
-// "process", "thread", "comm", "unit", "container", "user", "cgroup", "host".
-// kInvalidArgument otherwise.
+// "process", "thread", "comm", "unit", "container", "user", "cgroup", "service", "pod",
+// "namespace", "host". kInvalidArgument otherwise.
 [[nodiscard]] Result<GroupKey> ParseGroupKey(std::string_view text);
 [[nodiscard]] std::string_view NameOf(GroupKey key);
 

@@ -4,6 +4,7 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/aggregate/waits/lock_owner.h"
 
 namespace profd::aggregate {
@@ -223,9 +224,9 @@ class DumpBuilder::Assembly {
         process_of_.try_emplace(key, static_cast<std::uint32_t>(dump_.processes.size()));
     if (!added) return found->second;
     const auto info = builder_.processes_.find(key);
-    dump_.processes.push_back(
-        DescribeProcess(key, info == builder_.processes_.end() ? nullptr : info->second.get(),
-                        builder_.origin_.innermost_pids));
+    const auto* known = info == builder_.processes_.end() ? nullptr : info->second.get();
+    dump_.processes.push_back(DescribeProcess(key, known, builder_.origin_.innermost_pids));
+    GiveLabels(known, builder_.origin_.containers, dump_.processes.back());
     const auto interpreter = builder_.interpreters_.find(key);
     if (interpreter != builder_.interpreters_.end())
       dump_.processes.back().interpreter = interpreter->second;

@@ -46,7 +46,9 @@ struct ProfileProcess {
   process::PythonInterpreterRef interpreter = nullptr;  // null: profd knows of none
   std::optional<Concurrency> concurrency;               // of requested sessions with a wait log
   std::optional<source::CpuLimits> cpu_limits;          // at the end of a live session
-  std::map<std::string, std::string> labels = {};       // by name: "service.name"
+  // Given by the process itself and by its container's runtime, by name. ProcessLabels
+  // (process_labels.h) adds what follows from the rest.
+  std::map<std::string, std::string> labels = {};
 };
 
 // Copies what is known of a process. `info` may be null. Does not set `exited`.

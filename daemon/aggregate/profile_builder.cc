@@ -7,8 +7,10 @@
 
 #include "bpf/shared/points.h"
 #include "daemon/aggregate/counter_report.h"
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/aggregate/profile_assembly.h"
 #include "daemon/aggregate/weights/weights.h"
+#include "daemon/process/cgroup_names.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/probe/hook_levels.h"
 #include "daemon/wire/event_names.h"
@@ -356,7 +358,12 @@ void ProfileBuilder::AddWake(const wire::WakeEvent& event) {
 }
 
 void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
-  if (info) processes_[info->key] = info;
+  if (!info) return;
+  processes_[info->key] = info;
+  // Looked for now, to be known at the end.
+  if (origin_.containers != nullptr)
+    if (const auto id = process::ContainerOf(info->cgroup); !id.empty())
+      (void)origin_.containers->Find(id);
 }
 
 void ProfileBuilder::UpdateProcess(const process::ProcessInfoRef& info) {
@@ -567,6 +574,11 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
     longest.off_cpu_period_ns = std::max(longest.off_cpu_period_ns, change.off_cpu_period_ns);
   }
   Profile profile = ProfileAssembly(start_, end, longest, input).Run();
+  for (ProfileProcess& process : profile.processes) {
+    const auto info = processes_.find(process.key);
+    GiveLabels(info == processes_.end() ? nullptr : info->second.get(), origin_.containers,
+               process);
+  }
   // Threads that the session does not have may have run, too.
   if (threads_dropped_ != 0 || !beyond_share_.empty())
     for (ProfileProcess& process : profile.processes) process.concurrency.reset();

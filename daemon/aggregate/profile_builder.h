@@ -19,6 +19,7 @@
 #include "daemon/aggregate/switches/switch_log.h"
 #include "daemon/aggregate/thread_history.h"
 #include "daemon/aggregate/waits/wait_log.h"
+#include "daemon/process/container_names.h"
 #include "daemon/process/process_info.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
 #include "daemon/wire/event.h"
@@ -40,6 +41,8 @@ struct ProfileOrigin {
   std::uint32_t cpus = 0;  // that are online; 0: not known, as in a replay
   bool no_hardware_counters = false;
   std::vector<CpuPlace> cpu_places;  // that are online; empty: not known
+  // What runtimes say of containers. Outlives the builder; null: nothing, as in a replay.
+  process::ContainerNames* containers = nullptr;
 };
 
 // Belongs to one session and lives on the symbolizer thread. Events must come in order of time.

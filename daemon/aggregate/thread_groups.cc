@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/aggregate/stable_hash.h"
 
 namespace profd::aggregate {
@@ -30,7 +31,7 @@ ProcessKey GroupKey(const ProfileProcess& process) {
                     process.container, process.cgroup, process.owner.uid.has_value(),
                     process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
                     python != nullptr, python != nullptr ? python->version : std::string(),
-                    python != nullptr ? python->refused : std::string())};
+                    python != nullptr ? python->refused : std::string(), ServiceKey(process))};
 }
 
 ThreadKey GroupKey(const ProcessKey& process, const ProfileThread& thread) {
@@ -216,6 +217,7 @@ void AddMember(const ProfileProcess& member, ProfileProcess& group) {
   group.group_size += std::max(member.group_size, 1u);
   if (group.command_line != member.command_line) group.command_line.clear();
   if (group.build_id.empty()) group.build_id = member.build_id;
+  KeepShared(member.labels, group.labels);
   group.exited = group.exited && member.exited;
   group.cpu_limits.reset();
   if (group.concurrency && member.concurrency)

@@ -17,11 +17,11 @@ struct Grouped {
 };
 
 // Makes one process of all that ended in the profile, whose threads may join, and that share name,
-// program, parent's name, unit, container, cgroup, owner and interpreter; of their threads one for
-// each name. Makes one thread of all that may join, within one process, and share their name. Two
-// are enough for a group; groups that the profile has already get more members. Clocks, lifetimes
-// and samples are kept: clocks and lifetimes as sums. What the members do not share is empty. Paths
-// and wake-ups name the groups.
+// program, parent's name, unit, container, cgroup, owner, interpreter, and the name, namespace and
+// version of the service; of their threads one for each name. Makes one thread of all that may
+// join, within one process, and share their name. Two are enough for a group; groups that the
+// profile has already get more members. Clocks, lifetimes and samples are kept: clocks and
+// lifetimes as sums. What the members do not share is empty. Paths and wake-ups name the groups.
 // `may_join`: which threads; null: those that began and ended in the profile.
 using MayJoin = std::function<bool(const ProfileThread&)>;
 [[nodiscard]] Grouped GroupShortLived(Profile& profile, const MayJoin& may_join = nullptr);

@@ -164,6 +164,10 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
   auto python = std::make_unique<LivePython>(**source, readers->python(), shares->python_searches);
   (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
   auto labels = std::make_unique<LiveLabels>(**source, readers->labels(), clock);
+  auto container_names = std::make_unique<containers::ContainerDirectory>(
+      containers::DirectorySettings{.sockets = config::ContainerSockets(options),
+                                    .pod_labels = config::ListOf(options.containers_pod_labels),
+                                    .node = options.containers_node});
   (*source)->UseTables(TablesFor(*tables, python->service(), labels->service()));
   (*source)->UseSteps(StepsFor(*readers));
 
@@ -176,6 +180,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
             .tables = std::move(tables),
             .python = std::move(python),
             .labels = std::move(labels),
+            .container_names = std::move(container_names),
             .writer = std::move(writer),
             .origin = {.host = info.host,
                        .kernel = info.kernel_release,
@@ -227,6 +232,8 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
 
 pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock,
                                                         spdlog::logger& logger) {
+  aggregate::ProfileOrigin origin = parts_.origin;
+  origin.containers = parts_.container_names.get();
   return {.source = events_.end(),
           .control = *parts_.source,
           .names = symbols_,
@@ -234,7 +241,7 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
           .proc = proc_,
           .logger = logger,
           .memory = *parts_.memory,
-          .origin = parts_.origin,
+          .origin = std::move(origin),
           .command_line =
               [this](std::uint32_t pid) {
                 const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
@@ -264,6 +271,7 @@ void LiveDaemon::WatchHealth() {
                  &memory_budget_.heartbeat()});
   if (history_) health_.Watch(history_->heartbeats());
   if (parts_.writer) health_.Watch(parts_.writer->heartbeat());
+  health_.Watch(parts_.container_names->heartbeat());
   if (const Heartbeat* downloads = symbols_.downloads()) health_.Watch(*downloads);
   health_.Watch(parts_.readers->heartbeats());
   health_.Watch([this](std::uint64_t, HealthReport& report) { parts_.readers->Check(report); });
@@ -331,6 +339,7 @@ pipeline::BackendStatus LiveDaemon::Status() const {
     if (auto trouble = parts_.exports->Trouble(); !trouble.empty())
       status.degraded.push_back(std::move(trouble));
   }
+  status.container_runtimes = parts_.container_names->Describe();
   status.unreadable = parts_.readers->Troubles();
   std::ranges::copy(status.source.beyond_share, std::back_inserter(status.unreadable));
   return status;

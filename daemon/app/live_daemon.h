@@ -25,6 +25,7 @@
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/budget/memory/memory_thread.h"
 #include "daemon/config/options.h"
+#include "daemon/containers/container_directory.h"
 #include "daemon/history/history_recorder.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/status.h"
@@ -59,6 +60,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
     std::unique_ptr<LiveLabels> labels;
+    std::unique_ptr<containers::ContainerDirectory> container_names;
     std::unique_ptr<recording::RecordingWriter> writer;  // null: no recording is made
     aggregate::ProfileOrigin origin;
     std::unique_ptr<store::ProfileStore> store;  // null: no history is kept; goes to the recorder

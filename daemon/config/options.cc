@@ -22,6 +22,26 @@ std::string HostName(const Options& options) {
   return ::uname(&names) == 0 ? names.nodename : "";
 }
 
+std::vector<std::string> ListOf(std::string_view text) {
+  std::vector<std::string> list;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    std::string_view part = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    while (part.starts_with(' ')) part.remove_prefix(1);
+    while (part.ends_with(' ')) part.remove_suffix(1);
+    if (!part.empty()) list.emplace_back(part);
+  }
+  return list;
+}
+
+std::vector<std::string> ContainerSockets(const Options& options) {
+  if (options.containers_sockets == "off") return {};
+  if (options.containers_sockets != "auto") return ListOf(options.containers_sockets);
+  return {"/run/containerd/containerd.sock", "/run/crio/crio.sock",
+          "/run/k3s/containerd/containerd.sock", "/run/cri-dockerd.sock"};
+}
+
 std::optional<profd_hook> ForcedHook(const Options& options) {
   const auto* kind = std::ranges::find(source::kHookKinds, options.hook, &source::HookKind::option);
   return kind == source::kHookKinds.end() ? std::nullopt : std::optional(kind->hook);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "bpf/shared/control.h"
@@ -47,6 +48,9 @@ struct Options {
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
   std::chrono::nanoseconds history_compact = std::chrono::minutes(1);
+  std::string containers_sockets;     // "auto", "off", or paths with commas between them
+  std::string containers_pod_labels;  // globs with commas between them
+  std::string containers_node;        // "": the host's name
 
   // Of the file only: [[export]].
   std::vector<fleet::ExportSettings> exports;
@@ -63,6 +67,12 @@ struct Options {
 
 // The name of this host in profiles.
 [[nodiscard]] std::string HostName(const Options& options);
+
+// The parts of a list with commas between them; spaces around them and empty ones are left out.
+[[nodiscard]] std::vector<std::string> ListOf(std::string_view text);
+
+// The CRI sockets of `containers.sockets`.
+[[nodiscard]] std::vector<std::string> ContainerSockets(const Options& options);
 
 // The hook that the setting `hook` names; none: the best one that works.
 [[nodiscard]] std::optional<profd_hook> ForcedHook(const Options& options);

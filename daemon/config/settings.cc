@@ -29,6 +29,17 @@ Result<void> CheckListen(const std::string& text) {
   return path ? Result<void>{} : path.error();
 }
 
+Result<void> CheckContainerSockets(const std::string& text) {
+  if (text == "auto" || text == "off") return {};
+  const auto paths = ListOf(text);
+  const bool good = !paths.empty() && std::ranges::all_of(paths, [](const std::string& path) {
+    return path.starts_with('/');
+  });
+  if (good) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "must be auto, off, or absolute paths with commas between them", ""};
+}
+
 Result<void> CheckPublicSocket(const std::string& text) {
   if (text == "on" || text == "off") return {};
   return CheckListen(text);
@@ -305,6 +316,25 @@ const std::vector<Setting>& Settings() {
        .help = "merge finished windows into windows of this length; 0s: keep them as they are",
        .least = "0s",
        .most = "1h"},
+      {.key = "containers.sockets",
+       .field = &Options::containers_sockets,
+       .fallback = "auto",
+       .value = "PATHS",
+       .help = "CRI sockets of container runtimes, with commas between them, from which names of "
+               "pods and images come; auto tries those of containerd, CRI-O, k3s and cri-dockerd; "
+               "off: none",
+       .check = CheckContainerSockets},
+      {.key = "containers.pod_labels",
+       .field = &Options::containers_pod_labels,
+       .fallback = "app.kubernetes.io/*,app",
+       .value = "NAMES",
+       .help = "labels of pods that processes get as k8s.pod.label.NAME, with commas between them; "
+               "* and ? stand for any text"},
+      {.key = "containers.node_name",
+       .field = &Options::containers_node,
+       .value = "NAME",
+       .help = "what this host is called as a node of Kubernetes; the host's name where this is "
+               "left out"},
       {.key = "rules.file",
        .field = &Options::rules_file,
        .value = "FILE",

@@ -39,17 +39,17 @@ Result<T> ValueAt(const elf::ProcessBytes& memory, std::uint64_t address) {
   return value;
 }
 
-Result<ProcessContext> ReadContext(const elf::ProcessBytes& memory, std::uint64_t address) {
-  const auto before = ValueAt<ProcessContextHeader>(memory, address);
+Result<source::ProcessContext> ReadContext(const elf::ProcessBytes& memory, std::uint64_t address) {
+  const auto before = ValueAt<source::ProcessContextHeader>(memory, address);
   if (!before) return before.error();
-  PROFD_TRY(CheckHeader(*before));
+  PROFD_TRY(source::CheckHeader(*before));
   const auto payload = BytesAt(memory, before->payload, before->payload_bytes);
   if (!payload) return payload.error();
-  const auto after = ValueAt<ProcessContextHeader>(memory, address);
+  const auto after = ValueAt<source::ProcessContextHeader>(memory, address);
   if (!after) return after.error();
   if (after->published_ns != before->published_ns)
     return NotYet("process context: it has changed while it was read");
-  return ParsePayload(*payload);
+  return source::ParsePayload(*payload);
 }
 
 // What the two words say: module and offset.
@@ -143,7 +143,7 @@ Result<std::optional<LabelFacts>> LabelFinder::Find(reader::FileOpener& opener, 
   std::vector<process::MapsLine> files;
   bool musl = false;
   process::ParseMaps(*maps, [&](process::MapsLine&& line) {
-    if (MayHoldContext(line.path)) contexts.push_back(line.start);
+    if (source::MayHoldContext(line.path)) contexts.push_back(line.start);
     if (!line.executable || line.inode == 0 || files.size() == kMaxMappings) return;
     musl = musl || line.path.find("/ld-musl-") != std::string::npos;
     files.push_back(std::move(line));

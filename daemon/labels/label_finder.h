@@ -13,9 +13,9 @@
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/file/tls_variable.h"
-#include "daemon/labels/process_context.h"
 #include "daemon/process/maps_parser.h"
 #include "daemon/reader/opener.h"
+#include "daemon/source/procfs/process_context.h"
 
 namespace profd::labels {
 

@@ -44,7 +44,7 @@ Result<std::optional<LabelFacts>> Unpack(std::string_view bytes) {
       std::min<std::uint32_t>(fields.Count(sizeof(std::uint32_t)), PROFD_MAX_LABEL_KEYS));
   for (std::string& key : facts.keys) {
     key = fields.Text();
-    if (key.size() > ProcessContext::kMaxNameBytes) return Nonsense();
+    if (key.size() > source::ProcessContext::kMaxNameBytes) return Nonsense();
   }
   const bool fits = facts.variable.entry_bytes == 8 || facts.variable.entry_bytes == 16;
   if (!fields.done() || !fits || !reader::IsShowable(facts.refused)) return Nonsense();

@@ -28,6 +28,7 @@ struct BackendStatus {
   budget::CpuStatus budget;
   std::optional<budget::MemoryStatus> memory;  // nothing: a replay, which has no cap
   std::vector<fleet::ExportStatus> exports;
+  std::vector<std::string> container_runtimes;  // a line each; see containers::ContainerDirectory
   std::string replay_file;
   std::string recording_file;
   std::vector<std::string> degraded;    // what of profd does not work, and why

@@ -56,6 +56,20 @@ bool IsUnit(std::string_view name) {
   });
 }
 
+// "0a1b2c3d-1111-2222-3333-444455556666".
+constexpr std::size_t kUidLength = 36;
+
+bool IsPodUid(std::string_view text) {
+  if (text.size() != kUidLength) return false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const bool hyphen = i == 8 || i == 13 || i == 18 || i == 23;
+    const char c = text[i];
+    const bool digit = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f');
+    if (hyphen ? c != '-' : !digit) return false;
+  }
+  return true;
+}
+
 }  // namespace
 
 std::string ContainerOf(std::string_view cgroup) {
@@ -74,6 +88,22 @@ std::string UnitOf(std::string_view cgroup) {
     if (part.empty() || part.ends_with(kSlice)) continue;
     if (part.starts_with('_')) part.remove_prefix(1);  // how systemd keeps off the kernel's names
     return IsUnit(part) ? std::string(part) : std::string();
+  }
+  return {};
+}
+
+std::string PodUidOf(std::string_view cgroup) {
+  while (!cgroup.empty()) {
+    std::string_view part = TakeFirst(cgroup);
+    // "pod<uid>", or "kubepods-burstable-pod<uid with _>.slice".
+    const bool systemd = part.ends_with(kSlice) && part.starts_with("kubepods");
+    if (systemd) part.remove_suffix(kSlice.size());
+    if (part.size() < kUidLength + 3) continue;
+    const std::size_t begin = part.size() - kUidLength;
+    if (part.substr(begin - 3, 3) != "pod" || (!systemd && begin != 3)) continue;
+    std::string uid(part.substr(begin));
+    if (systemd) std::ranges::replace(uid, '_', '-');
+    if (IsPodUid(uid)) return uid;
   }
   return {};
 }

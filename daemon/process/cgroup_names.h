@@ -1,4 +1,4 @@
-// CgroupNames: container and systemd unit, from the path of a cgroup. Pure.
+// CgroupNames: container, systemd unit and pod, from the path of a cgroup. Pure.
 #pragma once
 
 #include <string>
@@ -15,5 +15,9 @@ namespace profd::process {
 // slice, if its name is that of a unit. Units of a user's own systemd are in user@UID.service. "":
 // in none.
 [[nodiscard]] std::string UnitOf(std::string_view cgroup);
+
+// The uid of the pod, with hyphens, where kubelet has made the cgroup with either of its drivers;
+// "": in none.
+[[nodiscard]] std::string PodUidOf(std::string_view cgroup);
 
 }  // namespace profd::process

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
+
+#include "daemon/base/utf8.h"
 
 namespace profd::process {
 namespace {
@@ -50,12 +53,25 @@ std::string ParseCommandLine(std::string_view text) {
 
 std::string ParseCgroup(std::string_view text) {
   constexpr std::string_view kUnified = "0::";
+  std::string_view unified;
+  std::string_view named;  // systemd's own hierarchy of version 1
+  std::string_view other;  // of a controller of version 1
   while (!text.empty()) {
     const std::string_view line = FirstLine(text);
-    if (line.starts_with(kUnified)) return Bounded(line.substr(kUnified.size()), kMaxText);
     text.remove_prefix(std::min(line.size() + 1, text.size()));
+    if (line.starts_with(kUnified)) {
+      unified = line.substr(kUnified.size());
+      continue;
+    }
+    const std::size_t path = line.find(":/");
+    if (path == std::string_view::npos || line.substr(path + 1) == "/") continue;
+    auto& to = line.substr(0, path).ends_with(":name=systemd") ? named : other;
+    if (to.empty()) to = line.substr(path + 1);
   }
-  return {};
+  // Where version 1 is in use, the unified hierarchy is missing or has one group for all.
+  if (!unified.empty() && unified != "/") return Bounded(unified, kMaxText);
+  if (!named.empty()) return Bounded(named, kMaxText);
+  return Bounded(other.empty() ? unified : other, kMaxText);
 }
 
 std::vector<std::uint32_t> ParseNamespacePids(std::string_view text) {
@@ -77,6 +93,25 @@ Owner ParseOwner(std::string_view text) {
   owner.sole =
       text == "sole" && std::ranges::count(uids, uids[kEffective]) == static_cast<long>(kUids);
   return owner;
+}
+
+ResourceRef ParseResource(std::string_view text) {
+  constexpr std::size_t kMaxAttributes = 64;
+  constexpr std::size_t kMaxText = 1'024;
+  std::map<std::string, std::string> attributes;
+  const auto take = [&text] {
+    const std::size_t end = std::min(text.find('\0'), text.size());
+    const std::string_view taken = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    return ValidUtf8(taken.substr(0, kMaxText));
+  };
+  while (!text.empty() && attributes.size() < kMaxAttributes) {
+    std::string name = take();
+    std::string value = take();
+    if (!name.empty() && !value.empty()) attributes.emplace(std::move(name), std::move(value));
+  }
+  if (attributes.empty()) return nullptr;
+  return std::make_shared<const std::map<std::string, std::string>>(std::move(attributes));
 }
 
 }  // namespace profd::process

@@ -90,6 +90,7 @@ void ProcessTable::On(const wire::ForkEvent& event) {
         info.command_line = parent->info->command_line;
         info.cgroup = parent->info->cgroup;
         info.owner = parent->info->owner;
+        info.resource = parent->info->resource;
       });
       child.owner_seen = parent->owner_seen;
     }
@@ -115,6 +116,7 @@ void ProcessTable::On(const wire::ExecEvent& event) {
     info.executable = event.path;
     info.command_line.clear();
     info.label_keys.reset();
+    info.resource.reset();
     // The new program may have capabilities, or be unreadable for its user; /proc will show it.
     info.owner.sole = false;
   });
@@ -177,6 +179,8 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
     // Empty where it could not be read in time, as mappings are.
     if (!blobs[PROFD_BLOB_CMDLINE].empty())
       info.command_line = ParseCommandLine(blobs[PROFD_BLOB_CMDLINE]);
+    if (!blobs[PROFD_BLOB_RESOURCE].empty())
+      info.resource = ParseResource(blobs[PROFD_BLOB_RESOURCE]);
   });
   if (current_image) {
     SetOwner(process, time_ns, ParseOwner(blobs[PROFD_BLOB_USER]));

@@ -48,6 +48,15 @@ profd_clock_event ClockOf2(std::span<const std::byte> event) {
   return clock;
 }
 
+// Descriptions of processes of versions 2 to 5 have two blobs less.
+constexpr std::uint32_t kProcessesWithoutResource = 5;
+constexpr std::size_t kProcessBytes5 =
+    offsetof(profd_process_event, blob_bytes) + 8 * sizeof(__u32);
+
+constexpr std::uint32_t kLastOld = 5;
+static_assert(kClocksWithoutMoves == kLastOld && kProcessesWithoutResource == kLastOld &&
+              kLastOld < PROFD_EVENTS_VERSION);
+
 // Samples of versions 2 and 3 end before followed_sessions. Packed ones leave out what is 0 anyway.
 constexpr std::uint32_t kSamplesWithoutFollowed = 3;
 constexpr std::size_t kSampleBytes3 = offsetof(profd_sample_event, followed_sessions);
@@ -59,12 +68,18 @@ bool IsOldSample(const profd_event& header, std::size_t bytes) {
          header.size <= bytes;
 }
 
-// What is new is 0, and stands before the frames.
-void Widen(std::span<const std::byte> event, profd_event header, std::vector<std::byte>& wide) {
-  wide.assign(event.begin(), event.begin() + kSampleBytes3);
-  wide.resize(sizeof(profd_sample_event));
-  wide.insert(wide.end(), event.begin() + kSampleBytes3, event.end());
-  header.size += sizeof(profd_sample_event) - kSampleBytes3;
+bool IsOldProcess(const profd_event& header, std::size_t bytes) {
+  return header.kind == PROFD_EVENT_PROCESS && header.size >= kProcessBytes5 &&
+         header.size <= bytes;
+}
+
+// What is new is 0, and stands between the old fields and the tail.
+void Widen(std::span<const std::byte> event, profd_event header, std::size_t old_bytes,
+           std::size_t new_bytes, std::vector<std::byte>& wide) {
+  wide.assign(event.begin(), event.begin() + static_cast<std::ptrdiff_t>(old_bytes));
+  wide.resize(new_bytes);
+  wide.insert(wide.end(), event.begin() + static_cast<std::ptrdiff_t>(old_bytes), event.end());
+  header.size += static_cast<__u32>(new_bytes - old_bytes);
   std::memcpy(wide.data(), &header, sizeof(header));
 }
 
@@ -73,10 +88,14 @@ void Widen(std::span<const std::byte> event, profd_event header, std::vector<std
 std::span<const std::byte> InPresentLayout(std::span<const std::byte> event, std::uint32_t version,
                                            std::vector<std::byte>& scratch) {
   profd_event header;
-  if (version > kClocksWithoutMoves || event.size() < sizeof(header)) return event;
+  if (version > kLastOld || event.size() < sizeof(header)) return event;
   std::memcpy(&header, event.data(), sizeof(header));
+  if (IsOldProcess(header, event.size())) {
+    Widen(event, header, kProcessBytes5, sizeof(profd_process_event), scratch);
+    return scratch;
+  }
   if (version <= kSamplesWithoutFollowed && IsOldSample(header, event.size())) {
-    Widen(event, header, scratch);
+    Widen(event, header, kSampleBytes3, sizeof(profd_sample_event), scratch);
     return scratch;
   }
   const bool is_clock = header.kind == PROFD_EVENT_CLOCK || header.kind == PROFD_EVENT_THREAD_END;

@@ -233,6 +233,9 @@ TEST_F(HistoryTest, BadQuestionsAreRefusedWithWords) {
   v1::QueryRequest longest;
   longest.mutable_filter()->add_cgroup(std::string(5'000, 'x'));
   EXPECT_THAT(refused(longest), HasSubstr("longer than 4096"));
+  v1::QueryRequest label;
+  label.mutable_filter()->add_label("service.name");
+  EXPECT_THAT(refused(label), HasSubstr("no NAME=VALUE"));
   v1::QueryRequest state;
   state.mutable_filter()->set_state(static_cast<v1::State>(77));
   EXPECT_THAT(refused(state), HasSubstr("no such state"));

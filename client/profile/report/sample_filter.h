@@ -21,8 +21,9 @@ struct StepLoop;
 //
 // OPERATOR is =, != or ~ (a regular expression of RE2 that fits a part of the text). A VALUE is a
 // word, or stands in quotes. A sample has a function, module or file if any frame of its stack has,
-// and `!=` says that none has. It has one operator, one phase and one value of a label, or none.
-// `time` takes seconds since the start of the profile: 2..5, 2.. or
+// and `!=` says that none has. It has one operator, one phase and one value of a label, or none:
+// the label of its thread, else of its process. `time` takes seconds since the start of the
+// profile: 2..5, 2.. or
 // ..5, in which a sample begins; `step` takes numbers of steps: 12, 3..5, 3.. or ..5, and what all
 // threads do meanwhile. Immutable; may be copied.
 class SampleFilter {

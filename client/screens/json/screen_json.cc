@@ -271,6 +271,8 @@ std::string StatusJson(const v1::StatusResponse& status) {
       {"replay_file", status.replay_file()},
       {"recording_file", status.recording_file()},
       {"exports", ExportsJson(status)},
+      {"container_runtimes", std::vector<std::string>(status.container_runtimes().begin(),
+                                                      status.container_runtimes().end())},
       {"degraded", std::vector<std::string>(status.degraded().begin(), status.degraded().end())},
       {"unreadable",
        std::vector<std::string>(status.unreadable().begin(), status.unreadable().end())}};
@@ -329,6 +331,7 @@ std::string GroupsJson(const v1::Profile& profile, GroupKey key) {
       object["user"] = row.user;
       object["unit"] = row.unit;
       object["container"] = row.container;
+      object["labels"] = row.labels;
     }
     if (row.tid != 0) object["tid"] = row.tid;
     list.push_back(std::move(object));

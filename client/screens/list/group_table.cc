@@ -35,6 +35,7 @@ void Describe(GroupRow& row, const v1::Process& process, const v1::Thread& threa
   row.user = UserName(process);
   row.unit = process.unit();
   row.container = process.container();
+  row.labels = {process.labels().begin(), process.labels().end()};
 }
 
 // "cc1 x 412" for a group of short-lived ones.
@@ -52,6 +53,18 @@ std::string ShortId(const std::string& container) {
   constexpr std::size_t kIdDigits = 64;
   constexpr std::size_t kShown = 12;
   return container.size() == kIdDigits ? container.substr(0, kShown) : container;
+}
+
+std::string LabelIn(const GroupRow& row, const char* name) {
+  const auto label = row.labels.find(name);
+  return label == row.labels.end() ? std::string() : label->second;
+}
+
+// "" where it is what the row or its unit is called anyway.
+std::string NewName(const GroupRow& row, const char* name) {
+  std::string value = LabelIn(row, name);
+  if (value == row.name || value + ".service" == row.unit) value.clear();
+  return value;
 }
 
 }  // namespace
@@ -110,7 +123,9 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
                {"CPU time", Align::kRight},
                {"user", Align::kLeft, Shrink::kMiddle},
                {"unit", Align::kLeft, Shrink::kMiddle, Tone::kFaint},
-               {"container", Align::kLeft, Shrink::kMiddle, Tone::kFaint}});
+               {"container", Align::kLeft, Shrink::kMiddle, Tone::kFaint},
+               {"service", Align::kLeft, Shrink::kMiddle},
+               {"pod", Align::kLeft, Shrink::kMiddle}});
   std::size_t shown = 0;
   for (const GroupRow& row : rows) {
     if (!options.complete && shown == kGroupRows) break;
@@ -129,7 +144,8 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
              : "",
          FormatThreads(row.runnable_ns, length_ns), FormatThreads(row.blocked_ns, length_ns),
          FormatDuration(row.on_cpu_ns), SafeText(row.user), SafeText(row.unit),
-         SafeText(ShortId(row.container))});
+         SafeText(ShortId(row.container)), SafeText(NewName(row, "service.name")),
+         SafeText(LabelIn(row, "k8s.pod.name"))});
   }
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " + FormatCount(ProcessCount(profile)) +

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,7 @@ struct GroupRow {
   std::string user;       // by process and by thread
   std::string unit;
   std::string container;
+  std::map<std::string, std::string> labels;  // by process and by thread
   std::size_t processes = 0;
   std::size_t threads = 0;
   std::uint64_t elapsed_ns = 0;

@@ -249,6 +249,11 @@ void AddExports(const v1::StatusResponse& status, Lines& lines) {
   }
 }
 
+void AddContainers(const v1::StatusResponse& status, Lines& lines) {
+  for (int i = 0; i < status.container_runtimes_size(); ++i)
+    lines.emplace_back(i == 0 ? "containers" : "", SafeText(status.container_runtimes(i)));
+}
+
 }  // namespace
 
 std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
@@ -294,6 +299,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
       lines.emplace_back("", "at the start: " + SafeText(loss));
   }
   AddExports(status, lines);
+  AddContainers(status, lines);
   for (int i = 0; i < status.degraded_size(); ++i)
     lines.emplace_back(i == 0 ? "degraded" : "", SafeText(status.degraded(i)));
   constexpr int kShownUnreadable = 5;

@@ -65,6 +65,8 @@ void Update(ProfileProcess& known, const ProfileProcess& later) {
   if (known.executable != before.executable) return;
   if (known.build_id.empty()) known.build_id = before.build_id;
   if (!known.interpreter) known.interpreter = before.interpreter;
+  // A window in which nothing was read of it.
+  if (known.labels.empty()) known.labels = before.labels;
 }
 
 }  // namespace

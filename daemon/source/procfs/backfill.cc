@@ -55,6 +55,8 @@ void Backfill::PassOne(const wire::RawEvent& event, const profd_event& header,
       sink(event);
       Process& process = met_[header.pid];
       process.start_ns = header.process_start_ns;
+      process.begun_ns = header.time_ns;
+      process.settled = false;
       if (!TakeShare(header.pid, process)) return ReadAgain(process, header.time_ns);
       process.unread = true;
       process.again = false;
@@ -67,7 +69,10 @@ void Backfill::PassOne(const wire::RawEvent& event, const profd_event& header,
     case PROFD_EVENT_MMAP:
       return PassMmap(event, header, sink);
     case PROFD_EVENT_PROCESS:
-      met_[header.pid] = {.start_ns = header.process_start_ns, .read_ns = round_ns_};
+      met_[header.pid] = {.start_ns = header.process_start_ns,
+                          .read_ns = round_ns_,
+                          .begun_ns = header.process_start_ns,
+                          .settled = round_ns_ >= header.process_start_ns + kSettledNs};
       if ((header.flags & PROFD_TASK_PARTIAL) != 0) ReadAgain(met_[header.pid], header.time_ns);
       break;
     case PROFD_EVENT_SESSION_START:
@@ -172,8 +177,12 @@ void Backfill::PassSample(const wire::RawEvent& event, const profd_event& header
                           const wire::EventSource::Sink& sink) {
   // Of no process: the idle thread, an interrupt.
   if (header.pid == 0) return sink(event);
-  if (!Met(KeyOf(header))) met_[header.pid] = {.start_ns = header.process_start_ns, .unread = true};
-  const Process& process = met_[header.pid];
+  if (!Met(KeyOf(header)))
+    met_[header.pid] = {
+        .start_ns = header.process_start_ns, .unread = true, .begun_ns = header.process_start_ns};
+  Process& process = met_[header.pid];
+  if (!process.settled && !process.unread && round_ns_ >= process.begun_ns + kSettledNs)
+    ReadAgain(process, process.since_ns);
   const bool due = !process.again || round_ns_ >= process.read_ns + kReadAgainNs;
   if (process.unread && due && process.start_ns == header.process_start_ns)
     Want(header, std::max(process.since_ns, std::min<std::uint64_t>(header.time_ns, settled_ns_)));
@@ -187,8 +196,10 @@ void Backfill::PassFork(const wire::RawEvent& event, const profd_event& header,
     return PassSample(event, header, sink);
   // The child is what its parent was, if that is known.
   const bool known = Met({task.parent_pid, task.parent_process_start_ns});
-  met_[header.pid] = {
-      .start_ns = header.process_start_ns, .unread = !known, .since_ns = header.time_ns};
+  met_[header.pid] = {.start_ns = header.process_start_ns,
+                      .unread = !known,
+                      .since_ns = header.time_ns,
+                      .begun_ns = header.time_ns};
   sink(event);
   if (!known) Want(header, header.time_ns);
 }
@@ -223,6 +234,7 @@ void Backfill::Want(const profd_event& header, std::uint64_t time_ns) {
   known.unread = false;
   known.again = false;
   known.read_ns = round_ns_;
+  known.settled = round_ns_ >= known.begun_ns + kSettledNs;
   wanted_.push_back({KeyOf(header), header.tid, time_ns});
   waiting_.insert(header.pid);
 }

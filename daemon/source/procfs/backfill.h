@@ -44,6 +44,8 @@ class Backfill {
   static constexpr std::uint64_t kSharePerSecond = 200;
   static constexpr std::uint64_t kShareBurst = 4'000;
   static constexpr std::uint64_t kReadAgainNs = 1'000'000'000;
+  // A program may say what it is some time after its begin, so one that lives on is read once more.
+  static constexpr std::uint64_t kSettledNs = 15'000'000'000;
   // Of kReadsPerSecond, at most so many are of processes that were read before.
   static constexpr std::uint64_t kReadsAgainPerSecond = 100;
 
@@ -77,6 +79,8 @@ class Backfill {
     bool again = false;          // if unread: it was read before, at `read_ns`
     std::uint64_t read_ns = 0;
     std::uint64_t share_ns = 0;  // its share is used up to here; may lie in the future
+    std::uint64_t begun_ns = 0;  // its program
+    bool settled = false;        // it was read later than kSettledNs
   };
 
   [[nodiscard]] bool Met(ProcessKey process) const;

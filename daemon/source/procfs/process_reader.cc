@@ -107,6 +107,7 @@ std::vector<std::optional<wire::EventBytes>> ProcessReader::Read(std::span<const
     if (text) {
       (*read[i])[PROFD_BLOB_CMDLINE] = std::move(text->command_line);
       (*read[i])[PROFD_BLOB_MAPS] = std::move(text->maps);
+      (*read[i])[PROFD_BLOB_RESOURCE] = std::move(text->resource);
     }
     events[i] = wire::LayOutProcess(fixed, *read[i]);
   }

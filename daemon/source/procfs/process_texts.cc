@@ -1,11 +1,18 @@
 #include "daemon/source/procfs/process_texts.h"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <charconv>
+#include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
 #include "daemon/base/keys.h"
 #include "daemon/reader/message.h"
+#include "daemon/source/procfs/process_context.h"
+#include "daemon/source/procfs/resource_text.h"
 
 namespace profd::source {
 namespace {
@@ -14,12 +21,51 @@ using reader::Packer;
 using reader::Unpacker;
 
 constexpr std::size_t kMaxCommandLine = 2u << 20;  // as long as the kernel lets it be by default
+constexpr std::size_t kMaxEnvironment = 2u << 20;  // the same
 constexpr std::size_t kMaxUsers = 1'024;
 
 std::string ReadPart(reader::FileOpener& opener, std::uint32_t pid, const std::string& name,
                      std::size_t max_bytes) {
   auto text = reader::ReadProcessFile(opener, pid, name, max_bytes);
   return text ? *std::move(text) : std::string();
+}
+
+bool ReadAt(int fd, std::uint64_t address, void* to, std::size_t bytes) {
+  return ::pread(fd, to, bytes, static_cast<off_t>(address)) == static_cast<ssize_t>(bytes);
+}
+
+// Nothing: it is none, or is being written.
+std::optional<ResourceAttributes> ReadContext(int memory, std::uint64_t address) {
+  ProcessContextHeader before{};
+  ProcessContextHeader after{};
+  if (!ReadAt(memory, address, &before, sizeof before) || !CheckHeader(before)) return std::nullopt;
+  std::string payload(before.payload_bytes, '\0');
+  if (!ReadAt(memory, before.payload, payload.data(), payload.size()) ||
+      !ReadAt(memory, address, &after, sizeof after) || after.published_ns != before.published_ns)
+    return std::nullopt;
+  auto context = ParsePayload(payload);
+  if (!context) return std::nullopt;
+  return std::move(context->attributes);
+}
+
+// What the process publishes in its memory. Most have no mapping of that name.
+ResourceAttributes ContextOf(reader::FileOpener& opener, std::uint32_t pid, std::string_view maps) {
+  constexpr std::string_view kName = "OTEL_CTX";
+  for (std::size_t at = maps.find(kName); at != std::string_view::npos;
+       at = maps.find(kName, at + 1)) {
+    const std::size_t before = maps.rfind('\n', at);
+    const std::size_t begin = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view line = maps.substr(begin, maps.find('\n', at) - begin);
+    std::uint64_t address = 0;
+    const std::size_t path = line.find_first_of("/[");
+    if (path == std::string_view::npos || !MayHoldContext(line.substr(path)) ||
+        std::from_chars(line.data(), line.data() + line.size(), address, 16).ec != std::errc())
+      continue;
+    const auto memory = opener.Open({.what = reader::OpenRequest::What::kMemory, .pid = pid});
+    if (!memory) return {};
+    return ReadContext(memory->fd.get(), address).value_or(ResourceAttributes{});
+  }
+  return {};
 }
 
 }  // namespace
@@ -38,8 +84,18 @@ Result<std::string> ProcessTextParser::Answer(std::string_view request,
     // The memory of a process whose first thread has ended is seen through its other threads.
     if (maps.empty() && tid != pid)
       maps = ReadPart(context.opener, pid, "task/" + std::to_string(tid) + "/maps", kMaxMaps);
-    if (i > 0 && answer.size() + command_line.size() + maps.size() > kAnswerBytes) break;
-    answer.Text(command_line).Text(maps);
+    std::string environment = ReadPart(context.opener, pid, "environ", kMaxEnvironment);
+    if (environment.empty() && tid != pid)
+      environment = ReadPart(context.opener, pid, "task/" + std::to_string(tid) + "/environ",
+                             kMaxEnvironment);
+    ResourceAttributes attributes = ResourceOf(environment);
+    // The environment wins, as it does in OpenTelemetry's libraries.
+    for (const auto& [name, value] : ContextOf(context.opener, pid, maps))
+      AddAttribute(name, value, attributes);
+    const std::string resource = PackResource(attributes);
+    if (i > 0 && answer.size() + command_line.size() + maps.size() + resource.size() > kAnswerBytes)
+      break;
+    answer.Text(command_line).Text(maps).Text(resource);
   }
   return answer.Take();
 }
@@ -103,9 +159,10 @@ Result<std::vector<ProcessTexts>> ProcessTextClient::Ask(const Some& some,
     ProcessTexts one;
     one.command_line = fields.Text();
     one.maps = fields.Text();
+    one.resource = fields.Text();
     if (texts.size() == some.processes.size() ||
         one.command_line.size() > ProcessTextParser::kKeptCommandLine ||
-        one.maps.size() > ProcessTextParser::kMaxMaps)
+        one.maps.size() > ProcessTextParser::kMaxMaps || one.resource.size() > kMaxResourceText)
       return nonsense;
     texts.push_back(std::move(one));
   }

@@ -17,11 +17,12 @@
 
 namespace profd::source {
 
-// Both files wait while the process changes its mappings, and that may wait for a file system. A
+// The files wait while the process changes its mappings, and that may wait for a file system. A
 // part that cannot be read is empty.
 struct ProcessTexts {
   std::string command_line;  // at most ProcessTextParser::kKeptCommandLine
   std::string maps;
+  std::string resource;  // as PackResource; nothing else of its environment leaves the reader
 };
 
 struct ProcessThread {

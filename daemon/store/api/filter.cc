@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <string>
 
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/base/files.h"
 #include "daemon/store/api/path_access.h"
 
@@ -32,6 +33,15 @@ bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process)
   std::string_view name = process.unit;
   if (name.ends_with(kService)) name.remove_suffix(kService.size());
   return AnyMatches(filter.units, process.unit) || AnyMatches(filter.units, name);
+}
+
+bool MatchesLabels(const Filter& filter, const aggregate::ProfileProcess& process) {
+  if (filter.labels.empty()) return true;
+  const auto labels = aggregate::ProcessLabels(process, filter.host);
+  return std::ranges::all_of(filter.labels, [&labels](const Filter::Label& wanted) {
+    const auto label = labels.find(wanted.name);
+    return AnyMatches(wanted.values, label == labels.end() ? std::string_view() : label->second);
+  });
 }
 
 bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
@@ -63,7 +73,8 @@ bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
          (AnyMatches(filter.executables, process.executable) ||
           AnyMatches(filter.executables, BaseName(process.executable))) &&
          AnyMatches(filter.cgroups, process.cgroup) && MatchesContainer(filter, process) &&
-         MatchesUnit(filter, process) && MatchesUser(filter, process);
+         MatchesUnit(filter, process) && MatchesUser(filter, process) &&
+         MatchesLabels(filter, process);
 }
 
 bool Matches(const Filter& filter, const aggregate::ProfileThread& thread) {

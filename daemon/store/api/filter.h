@@ -23,6 +23,13 @@ struct Filter {
   std::vector<std::string> units;       // with or without ".service"
   std::vector<std::string> users;       // name or uid
   std::vector<std::string> threads;     // comm, or tid
+  // A label of the process (aggregate::ProcessLabels), and what its value may be. All must match.
+  struct Label {
+    std::string name;
+    std::vector<std::string> values;
+  };
+  std::vector<Label> labels;
+  std::string host;  // the value of host.name
   // Only processes that belong to this user alone: the limit for clients without full access.
   std::optional<std::uint32_t> exclusive_owner;
   std::optional<process::State> state;

@@ -1,5 +1,7 @@
 #include "daemon/store/codec/content_hash.h"
 
+#include "daemon/store/codec/label_text.h"
+
 namespace profd::store {
 
 namespace {
@@ -20,20 +22,28 @@ Hash128 HashWithoutParent(const aggregate::ProfileProcess& process) {
                     python != nullptr ? python->refused : std::string());
 }
 
+// Labels apart: rows of a schema before version 7 have none.
+Hash128 WithLabels(const aggregate::ProfileProcess& process, const Hash128& rest) {
+  return process.labels.empty() ? rest : StableHash(TextOf(rest), LabelText(process.labels));
+}
+
 }  // namespace
 
 Hash128 ContentHash(const aggregate::ProfileProcess& process) {
   const Hash128 rest = HashWithoutParent(process);
-  return process.parent.empty() ? rest : StableHash(TextOf(rest), process.parent);
+  return WithLabels(process,
+                    process.parent.empty() ? rest : StableHash(TextOf(rest), process.parent));
 }
 
 Hash128 ProgramHash(const aggregate::ProfileProcess& process) {
   const auto* python = process.interpreter.get();
-  return StableHash(process.command_line, process.executable, process.build_id, process.cgroup,
-                    process.container, process.unit, process.owner.uid.has_value(),
-                    process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
-                    python != nullptr, python != nullptr ? python->version : std::string(),
-                    python != nullptr ? python->refused : std::string());
+  const Hash128 rest =
+      StableHash(process.command_line, process.executable, process.build_id, process.cgroup,
+                 process.container, process.unit, process.owner.uid.has_value(),
+                 process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
+                 python != nullptr, python != nullptr ? python->version : std::string(),
+                 python != nullptr ? python->refused : std::string());
+  return WithLabels(process, rest);
 }
 
 Hash128 ContentHash(const aggregate::ProfileThread& thread) {

@@ -10,7 +10,8 @@ namespace profd::store {
 // Of all fields. The store treats equal hashes as equal content.
 
 [[nodiscard]] Hash128 ContentHash(const aggregate::ProfileProcess& process);
-// The fields that processes may share: command line, file, cgroup, owner, interpreter.
+// The fields that processes may share: command line, file, cgroup, owner, interpreter,
+// labels.
 [[nodiscard]] Hash128 ProgramHash(const aggregate::ProfileProcess& process);
 // Key, shown tid and comm: the fields that stay the same from window to window.
 [[nodiscard]] Hash128 ContentHash(const aggregate::ProfileThread& thread);

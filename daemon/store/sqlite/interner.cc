@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "daemon/store/codec/label_text.h"
+
 namespace profd::store {
 namespace {
 
@@ -17,7 +19,8 @@ constexpr char kAddProcess[] =
     "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddProgram[] =
     "INSERT INTO program(hash, used, command_line, executable, build_id, cgroup, container, unit, "
-    "uid, sole, user, python, python_refused) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
+    "uid, sole, user, python, python_refused, labels) "
+    "VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddThread[] =
     "INSERT INTO thread(hash, used, tid, start_ns, shown_tid, comm) VALUES(?, ?, ?, ?, ?, ?)";
 constexpr char kDropThread[] = "DELETE FROM thread WHERE id = ?";
@@ -124,6 +127,7 @@ Result<std::uint32_t> Interner::Host(const aggregate::Profile& profile) {
 
 Result<std::uint32_t> Interner::Program(const aggregate::ProfileProcess& process) {
   const Hash128 hash = ProgramHash(process);
+  const std::string labels = LabelText(process.labels);  // lives until the statement has run
   return Intern(programs_, hash, kAddProgram, [&](Statement& add) -> Statement& {
     std::optional<std::string_view> version;
     std::optional<std::string_view> refused;
@@ -134,7 +138,7 @@ Result<std::uint32_t> Interner::Program(const aggregate::ProfileProcess& process
     const std::optional<std::int64_t> uid = process.owner.uid;
     return add.With(Blob(hash), now_, process.command_line, process.executable, process.build_id,
                     process.cgroup, process.container, process.unit, uid, process.owner.sole,
-                    process.owner.user, version, refused);
+                    process.owner.user, version, refused, labels);
   });
 }
 
@@ -197,6 +201,10 @@ void Interner::Rows::Add(const aggregate::Grouped& grouped) {
     programs.push_back(ProgramHash(process));
     processes.push_back(ContentHash(process));
     process.exited = false;  // as windows before its last one describe it
+    processes.push_back(ContentHash(process));
+    if (process.labels.empty()) continue;
+    process.labels.clear();  // as those before its labels were known do
+    programs.push_back(ProgramHash(process));
     processes.push_back(ContentHash(process));
   }
 }

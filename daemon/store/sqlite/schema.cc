@@ -106,6 +106,11 @@ constexpr char kSchema6[] = R"(
 CREATE TABLE path_payload(window INTEGER PRIMARY KEY, data BLOB NOT NULL);
 )";
 
+// An object of JSON; "": no labels.
+constexpr char kSchema7[] = R"(
+ALTER TABLE program ADD COLUMN labels TEXT NOT NULL DEFAULT '';
+)";
+
 constexpr char kGetState[] = "SELECT value FROM state WHERE name = ?";
 constexpr char kSetState[] = "INSERT OR REPLACE INTO state(name, value) VALUES(?, ?)";
 
@@ -119,8 +124,8 @@ struct Migration {
 // Payloads of version 3 leave out a number that follows from a clock without a gap (kCloses in
 // window_codec.cc), those of version 4 have groups of threads (kGroup), those of version 5 stolen
 // time (kStolen). The decoder still reads older ones, so no payload has to change.
-constexpr Migration kMigrations[] = {{1, kSchema1}, {2, kSchema2}, {3, ""},
-                                     {4, kSchema4}, {5, kSchema5}, {6, kSchema6}};
+constexpr Migration kMigrations[] = {{1, kSchema1}, {2, kSchema2}, {3, ""},      {4, kSchema4},
+                                     {5, kSchema5}, {6, kSchema6}, {7, kSchema7}};
 static_assert(kMigrations[std::size(kMigrations) - 1].to == kSchemaVersion);
 
 Result<void> Migrate(Database& database, const Migration& migration) {

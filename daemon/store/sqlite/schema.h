@@ -10,7 +10,7 @@
 
 namespace profd::store {
 
-constexpr std::int64_t kSchemaVersion = 6;
+constexpr std::int64_t kSchemaVersion = 7;
 
 // Configures the connection; for writing, also migrates the file from its version (PRAGMA
 // user_version; 0: empty) to kSchemaVersion, each step in one transaction. kUnsupported: the file

@@ -6,6 +6,7 @@
 
 #include "daemon/store/api/path_access.h"
 #include "daemon/store/codec/content_hash.h"
+#include "daemon/store/codec/label_text.h"
 
 namespace profd::store {
 namespace {
@@ -31,11 +32,15 @@ constexpr char kCounters[] = "SELECT list, name, text, count FROM counter WHERE 
 constexpr char kPeriods[] =
     "SELECT time_ns, on_cpu_period_ns, off_cpu_period_ns FROM period WHERE window = ? "
     "ORDER BY rowid";
-constexpr char kProcess[] =
-    "SELECT pid, start_ns, shown_pid, comm, command_line, executable, build_id, cgroup, "
-    "container, unit, uid, sole, user, exited, python, python_refused, process.hash, parent "
-    "FROM process "
-    "JOIN program ON program.id = program WHERE process.id = ?";
+#define PROFD_PROCESS(LABELS)                                                           \
+  "SELECT pid, start_ns, shown_pid, comm, command_line, executable, build_id, cgroup, " \
+  "container, unit, uid, sole, user, exited, python, python_refused, process.hash, "    \
+  "parent, " LABELS " FROM process JOIN program ON program.id = program WHERE process.id = ?"
+constexpr char kProcess[] = PROFD_PROCESS("labels");
+constexpr char kProcessWithoutLabels[] = PROFD_PROCESS("''");
+#undef PROFD_PROCESS
+constexpr char kHasLabels[] =
+    "SELECT count(*) FROM pragma_table_info('program') WHERE name = 'labels'";
 constexpr char kThread[] = "SELECT tid, start_ns, shown_tid, comm, hash FROM thread WHERE id = ?";
 constexpr char kStack[] = "SELECT parent, frame FROM stack WHERE id = ?";
 constexpr char kFrame[] =
@@ -148,9 +153,18 @@ Result<void> StoreReader::ReadPeriods(WindowRow& row) {
   }
 }
 
+bool StoreReader::HasLabels() {
+  if (!has_labels_) {
+    // A damaged file may be of an older version.
+    const auto columns = database_.Pragma(kHasLabels);
+    has_labels_ = columns && *columns != 0;
+  }
+  return *has_labels_;
+}
+
 const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
   if (const auto known = processes_.find(id); known != processes_.end()) return &known->second;
-  const auto statement = database_.Get(kProcess);
+  const auto statement = database_.Get(HasLabels() ? kProcess : kProcessWithoutLabels);
   if (!statement) return nullptr;
   Statement& row = (*statement)->With(id);
   const auto got = row.Step();
@@ -174,6 +188,7 @@ const StoreReader::KnownProcess* StoreReader::Process(std::uint32_t id) {
     process.interpreter = std::make_shared<const process::PythonInterpreter>(
         process::PythonInterpreter{row.Text(14), row.Text(15)});
   process.parent = row.Text(17);
+  process.labels = LabelsFromText(row.Text(18));
   const bool whole = IsHash(row.Bytes(16), ContentHash(process));
   row.Reset();
   if (!whole) return nullptr;

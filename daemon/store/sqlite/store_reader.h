@@ -76,6 +76,7 @@ class StoreReader {
   Result<void> AddPaths(StoredWindow& stored, aggregate::Profile& profile);
   Result<void> ReadCounters(WindowRow& row);
   Result<void> ReadPeriods(WindowRow& row);
+  bool HasLabels();
   const KnownProcess* Process(std::uint32_t id);
   const KnownThread* Thread(std::uint32_t id);
   std::optional<symbolize::Frame> ReadFrame(std::uint32_t id);
@@ -86,7 +87,8 @@ class StoreReader {
   std::unordered_map<std::uint32_t, KnownProcess> processes_;
   std::unordered_map<std::uint32_t, KnownThread> threads_;
   std::unordered_map<std::int64_t, std::pair<std::string, symbolize::ModuleInfoRef>> modules_;
-  std::optional<bool> has_paths_;  // the file has the table; nothing: not looked at yet
+  std::optional<bool> has_paths_;   // the file has the table; nothing: not looked at yet
+  std::optional<bool> has_labels_;  // the same of the column of programs
   std::uint64_t unreadable_ = 0;
 };
 

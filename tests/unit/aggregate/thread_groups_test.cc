@@ -171,6 +171,23 @@ TEST_F(ThreadGroupsTest, WhatMembersDoNotShareIsEmpty) {
 
 // A process that spans two windows is short-lived only when both are merged. Nothing gets lost on
 // the way, whichever windows the others are in.
+TEST_F(ThreadGroupsTest, ProcessesOfOneServiceKeepTheLabelsThatTheyShare) {
+  for (const char* instance : {"1", "2"}) {
+    AddProgram("cc1", 20 * kMs);
+    profile_.processes.back().labels = {
+        {"service.name", "build"}, {"service.instance.id", instance}, {"k8s.pod.name", "ci-7"}};
+  }
+  AddProgram("cc1", 20 * kMs);
+  profile_.processes.back().labels = {{"service.name", "other"}};
+  (void)GroupShortLived(profile_);
+  ASSERT_EQ(profile_.processes.size(), 2u);
+  EXPECT_EQ(profile_.processes[0].group_size, 2u);
+  EXPECT_EQ(
+      profile_.processes[0].labels,
+      (std::map<std::string, std::string>{{"k8s.pod.name", "ci-7"}, {"service.name", "build"}}));
+  EXPECT_EQ(profile_.processes[1].labels.at("service.name"), "other");
+}
+
 TEST_F(ThreadGroupsTest, GroupsOfWindowsBecomeOne) {
   ProfileMerge merge;
   std::uint64_t total_ns = 0;

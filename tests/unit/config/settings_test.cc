@@ -104,6 +104,21 @@ TEST(SettingsTest, AHostHasTheNameOfTheKernelOrTheOneThatIsSet) {
   }
 }
 
+TEST(SettingsTest, SocketsOfRuntimesAreAListOfPaths) {
+  config::Options options;
+  const auto* setting = config::FindSetting("containers.sockets");
+  ASSERT_NE(setting, nullptr);
+  ASSERT_TRUE(config::SetValue(*setting, "auto", options));
+  EXPECT_EQ(config::ContainerSockets(options).front(), "/run/containerd/containerd.sock");
+  ASSERT_TRUE(config::SetValue(*setting, "off", options));
+  EXPECT_TRUE(config::ContainerSockets(options).empty());
+  ASSERT_TRUE(config::SetValue(*setting, " /run/a.sock, /run/b.sock,", options));
+  EXPECT_EQ(config::ContainerSockets(options),
+            (std::vector<std::string>{"/run/a.sock", "/run/b.sock"}));
+  for (const char* wrong : {"", ",", "a.sock", "/run/a.sock,b", "on"})
+    EXPECT_FALSE(config::SetValue(*setting, wrong, options)) << wrong;
+}
+
 TEST(SettingsTest, ChangesAreNamedWithBothValues) {
   config::Options before;
   for (const auto& setting : config::Settings())

@@ -76,5 +76,28 @@ TEST(CgroupNames, NoUnit) {
     EXPECT_EQ(UnitOf(path), "") << path;
 }
 
+TEST(PodUidOf, PodsOfBothDriversOfKubelet) {
+  const std::string uid = "0a1b2c3d-1111-2222-3333-444455556666";
+  EXPECT_EQ(PodUidOf("/kubepods/burstable/pod" + uid + "/" + std::string(64, 'a')), uid);
+  EXPECT_EQ(PodUidOf("/kubepods/pod" + uid), uid);
+  EXPECT_EQ(PodUidOf("/kubepods.slice/kubepods-burstable.slice/"
+                     "kubepods-burstable-pod0a1b2c3d_1111_2222_3333_444455556666.slice/"
+                     "cri-containerd-" +
+                     std::string(64, 'a') + ".scope"),
+            uid);
+  EXPECT_EQ(PodUidOf("/kubepods.slice/kubepods-pod0a1b2c3d_1111_2222_3333_444455556666.slice"),
+            uid);
+  EXPECT_EQ(PodUidOf("/system.slice/kubelet.service/kubepods/besteffort/pod" + uid), uid);
+}
+
+TEST(PodUidOf, OtherPathsAreNoPods) {
+  for (const char* path : {"", "/", "/system.slice/cart.service", "/kubepods/podshort",
+                           "/kubepods/pod0A1B2C3D-1111-2222-3333-444455556666",
+                           "/kubepods/pod0a1b2c3d_1111_2222_3333_444455556666",
+                           "/x/mypod0a1b2c3d-1111-2222-3333-444455556666",
+                           "/user.slice/user-pod0a1b2c3d_1111_2222_3333_444455556666.slice"})
+    EXPECT_EQ(PodUidOf(path), "") << path;
+}
+
 }  // namespace
 }  // namespace profd::process

@@ -51,7 +51,11 @@ TEST(ProcessInfoTest, CommandLine) {
 TEST(ProcessInfoTest, Cgroup) {
   EXPECT_EQ(ParseCgroup("0::/system.slice/foo.service\n"), "/system.slice/foo.service");
   EXPECT_EQ(ParseCgroup("12:memory:/a\n1:name=systemd:/b\n0::/c"), "/c");
-  EXPECT_EQ(ParseCgroup("12:memory:/a\n"), "");
+  EXPECT_EQ(ParseCgroup("12:memory:/a\n"), "/a");
+  EXPECT_EQ(ParseCgroup("12:cpu,cpuacct:/\n3:memory:/a\n1:name=systemd:/b\n"), "/b");
+  EXPECT_EQ(ParseCgroup("3:memory:/a\n2:pids:/c\n1:name=systemd:/\n0::/\n"), "/a");
+  EXPECT_EQ(ParseCgroup("3:memory:/\n1:name=systemd:/\n"), "");
+  EXPECT_EQ(ParseCgroup("nonsense\n3:memory\n:\n"), "");
   EXPECT_EQ(ParseCgroup(""), "");
   EXPECT_EQ(ParseCgroup("\n\n0::/\n"), "/");
   EXPECT_THAT(ParseCgroup("0::" + std::string(100'000, 'x')), SizeIs(4'096));
@@ -66,6 +70,25 @@ TEST(ProcessInfoTest, NamespacePids) {
   std::string many;
   for (int i = 0; i < 1'000; ++i) many += "7 ";
   EXPECT_THAT(ParseNamespacePids(many), SizeIs(33));
+}
+
+TEST(ParseResource, NamesAndValues) {
+  using namespace std::string_literals;
+  const auto resource = ParseResource("service.name\0cart\0team\0\xff\0"s);
+  ASSERT_NE(resource, nullptr);
+  EXPECT_EQ(resource->size(), 2u);
+  EXPECT_EQ(resource->at("service.name"), "cart");
+  EXPECT_EQ(resource->at("team"), "\xEF\xBF\xBD");
+}
+
+TEST(ParseResource, NonsenseIsHarmless) {
+  using namespace std::string_literals;
+  for (const auto& text : {""s, "a"s, "\0\0\0"s, "a\0\0"s, "\0b\0"s})
+    EXPECT_EQ(ParseResource(text), nullptr);
+  std::string many;
+  for (int i = 0; i < 10'000; ++i) many += std::to_string(i) + "\0v\0"s;
+  EXPECT_EQ(ParseResource(many)->size(), 64u);
+  EXPECT_EQ(ParseResource("a\0"s + std::string(100'000, 'v'))->at("a").size(), 1'024u);
 }
 
 }  // namespace

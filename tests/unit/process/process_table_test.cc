@@ -52,6 +52,17 @@ TEST_F(ProcessTableTest, WhatCouldNotBeReadInTimeStaysAsItWas) {
   EXPECT_EQ(PathAt(7, 0x2000), "/bin/cat");
 }
 
+TEST_F(ProcessTableTest, AChildSaysWhatItsParentSaysUntilItExecutesAProgram) {
+  wire::ProcessEvent event = ProcessAt(10, 7, "", "sh\n");
+  event.blobs[PROFD_BLOB_RESOURCE] = std::string("service.name\0cart\0", 18);
+  table_.Apply(event);
+  table_.Apply(ForkAt(20, 7, 8, "sh"));
+  ASSERT_NE(table_.Info(Key(8))->resource, nullptr);
+  EXPECT_EQ(table_.Info(Key(8))->resource->at("service.name"), "cart");
+  table_.Apply(ExecAt(30, 8, "/bin/true", "true"));
+  EXPECT_EQ(table_.Info(Key(8))->resource, nullptr);
+}
+
 TEST_F(ProcessTableTest, WhatProcSaysIsTaken) {
   wire::ProcessEvent event = ProcessAt(10, 7,
                                        "1000-2000 r--p 00000000 08:01 5 /bin/cat\n"

@@ -176,5 +176,36 @@ TEST(OldEvents, PackedSamplesLeaveOutWhatIsNewAnyway) {
   EXPECT_EQ(InPresentLayout(packed, 3, scratch).data(), packed.data());
 }
 
+TEST(OldEvents, ProcessesOfVersion5SayNothingOfTheirResource) {
+  struct Old {
+    profd_event event;
+    std::array<std::uint32_t, 8> blob_bytes;
+    std::array<char, 8> blobs;
+  } old{};
+  old.event.kind = PROFD_EVENT_PROCESS;
+  old.event.size = sizeof(old);
+  old.event.pid = 7;
+  old.blob_bytes[PROFD_BLOB_COMM] = 4;
+  old.blob_bytes[PROFD_BLOB_USER] = 4;
+  std::memcpy(old.blobs.data(), "cat\nuser", old.blobs.size());
+  for (const std::uint32_t version : {2u, 5u}) {
+    std::vector<std::byte> scratch;
+    const auto bytes = InPresentLayout(BytesOf(old), version, scratch);
+    ASSERT_EQ(bytes.size(), sizeof(profd_process_event) + old.blobs.size());
+    profd_process_event process;
+    std::memcpy(&process, bytes.data(), sizeof(process));
+    EXPECT_EQ(process.event.size, bytes.size());
+    EXPECT_EQ(process.event.pid, 7u);
+    EXPECT_EQ(process.blob_bytes[PROFD_BLOB_COMM], 4u);
+    EXPECT_EQ(process.blob_bytes[PROFD_BLOB_USER], 4u);
+    EXPECT_EQ(process.blob_bytes[PROFD_BLOB_RESOURCE], 0u);
+    EXPECT_EQ(std::memcmp(bytes.data() + sizeof(process), "cat\nuser", 8), 0);
+  }
+  std::vector<std::byte> scratch;
+  EXPECT_EQ(InPresentLayout(BytesOf(old), 6, scratch).data(), BytesOf(old).data());
+  old.event.size = 16;
+  EXPECT_EQ(InPresentLayout(BytesOf(old), 5, scratch).data(), BytesOf(old).data());
+}
+
 }  // namespace
 }  // namespace profd::recording

@@ -126,8 +126,10 @@ TEST_F(AuthorizationTest, FailuresInsideOfProfdNameNoFiles) {
 TEST_F(AuthorizationTest, TheStatusForUsersNamesNoReceiver) {
   v1::StatusResponse status;
   status.add_exports()->set_to("otlp+grpc://inside.example.org:4317");
+  status.add_container_runtimes("containerd at /run/containerd/containerd.sock");
   server::HideHost(status);
   EXPECT_EQ(status.exports_size(), 0);
+  EXPECT_EQ(status.container_runtimes_size(), 0);
 }
 
 TEST_F(AuthorizationTest, KernelAddressesAreHiddenAndTheirNamesKept) {

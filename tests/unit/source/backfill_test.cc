@@ -134,6 +134,23 @@ TEST_F(BackfillTest, ExecIsFollowedByWhatProcSays) {
   EXPECT_THAT(Take(), ElementsAre("exec 12 @1010", "process 12 @1010", "sample 12 @1020"));
 }
 
+TEST_F(BackfillTest, AProgramThatLivesOnIsReadOnceMore) {
+  fake_.AddProcess(12, StartOf(12), "worker");
+  Round({Task(PROFD_EVENT_EXEC, 12, 1'010 * kMs), Sample(12, 1'020 * kMs)});
+  Take();
+  now_ns_ += Backfill::kSettledNs / 2;
+  Round({Sample(12, now_ns_)});
+  EXPECT_EQ(Take().size(), 1u) << "it is too young";
+  now_ns_ += Backfill::kSettledNs / 2;
+  Round({Sample(12, now_ns_)});
+  const auto again = Take();
+  ASSERT_EQ(again.size(), 2u);
+  EXPECT_THAT(again[0], testing::StartsWith("process 12"));
+  now_ns_ += 10 * Backfill::kSettledNs;
+  Round({Sample(12, now_ns_)});
+  EXPECT_EQ(Take().size(), 1u);
+}
+
 TEST_F(BackfillTest, AChildOfAProcessThatWasMetIsKnown) {
   fake_.AddProcess(12, StartOf(12), "parent");
   fake_.AddProcess(13, StartOf(13), "child");

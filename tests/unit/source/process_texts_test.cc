@@ -2,10 +2,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
@@ -15,6 +18,7 @@
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/reader/zygote.h"
+#include "daemon/source/procfs/process_context.h"
 #include "tests/support/direct_reader.h"
 #include "tests/unit/source/fake_proc.h"
 
@@ -43,6 +47,33 @@ class SometimesLate : public reader::Readers {
   reader::Readers& readers_;
 };
 
+// What this process says it is, in its memory, as OpenTelemetry's libraries publish it.
+class Published {
+ public:
+  Published() {
+    const UniqueFd file(::memfd_create("OTEL_CTX", MFD_CLOEXEC));
+    if (::ftruncate(file.get(), kBytes) != 0) std::abort();
+    page_ = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE, file.get(), 0);
+    if (page_ == MAP_FAILED) std::abort();
+    ProcessContextHeader header{};
+    std::memcpy(header.signature, "OTEL_CTX", sizeof header.signature);
+    header.version = 2;
+    header.payload_bytes = static_cast<std::uint32_t>(payload_.size());
+    header.published_ns = 1;
+    header.payload = reinterpret_cast<std::uintptr_t>(payload_.data());
+    std::memcpy(page_, &header, sizeof header);
+  }
+  Published(const Published&) = delete;
+  Published& operator=(const Published&) = delete;
+  ~Published() { ::munmap(page_, kBytes); }
+
+ private:
+  static constexpr std::size_t kBytes = 4'096;
+  void* page_ = nullptr;
+  // A resource with one attribute, service.name.
+  const std::string payload_ = "\x0a\x1b\x0a\x0cservice.name\x12\x0b\x0a\x09in-memory";
+};
+
 class ProcessTextsTest : public ::testing::Test {
  protected:
   ProcessTextsTest() {
@@ -66,6 +97,16 @@ TEST_F(ProcessTextsTest, ProcessesOfAUserAreReadTogether) {
   EXPECT_THAT(MapsOf({{11, 11, 0}, {12, 12, 7}, {13, 13, 0}}),
               ElementsAre("/bin/p11\n", "/bin/p12\n", "/bin/p13\n"));
   EXPECT_THAT(readers_.requests, ElementsAre("processes of user 0", "processes of user 7"));
+}
+
+TEST_F(ProcessTextsTest, OfTheEnvironmentOnlyTheResourceLeavesTheReader) {
+  using namespace std::string_literals;
+  fake_.Write("11/environ", "SECRET=x\0OTEL_SERVICE_NAME=cart\0PATH=/bin\0"s);
+  const std::vector<ProcessThread> processes{{11, 11, 0}, {12, 12, 0}};
+  const auto texts = client_.Read(processes);
+  ASSERT_TRUE(texts[0] && texts[1]);
+  EXPECT_EQ(texts[0]->resource, "service.name\0cart\0"s);
+  EXPECT_EQ(texts[1]->resource, "");
 }
 
 TEST_F(ProcessTextsTest, MoreThanFitTogetherAreSeveralRequests) {
@@ -132,12 +173,15 @@ TEST(ProcessTexts, ASandboxedParserReadsThem) {
   reader::ReaderPool pool(**zygote, 0, {});
   ProcessTextClient client(pool);
   const auto pid = static_cast<std::uint32_t>(::getpid());
+  const Published published;
   // Often enough that its memory is measured.
   for (int i = 0; i < 40; ++i) {
     const auto texts = client.Read(std::vector<ProcessThread>{{pid, pid, 0}, {pid, pid, 0}});
     ASSERT_TRUE(texts[0] && texts[1]);
     EXPECT_NE(texts[1]->maps.find("source_test"), std::string::npos);
     EXPECT_NE(texts[0]->command_line.find("source_test"), std::string::npos);
+    EXPECT_NE(texts[0]->resource.find(std::string("service.name\0in-memory\0", 23)),
+              std::string::npos);
   }
   EXPECT_EQ(pool.counters().started.value(), 1u);
 }

@@ -417,7 +417,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("PRAGMA user_version = 7").ok());
+    ASSERT_TRUE(database->Execute("PRAGMA user_version = 8").ok());
   }
   const auto refused = SqliteStore::Open(options_, clock_);
   ASSERT_FALSE(refused.ok());
@@ -425,7 +425,7 @@ TEST_F(SqliteStoreTest, RefusesAFileOfANewerVersionAndLeavesItAlone) {
   EXPECT_NE(refused.error().message.find("newer profd"), std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(options_.path + ".damaged"));
   auto database = Database::Open(options_.path, true, nullptr);
-  ASSERT_TRUE(database->Execute("PRAGMA user_version = 6").ok());
+  ASSERT_TRUE(database->Execute("PRAGMA user_version = 7").ok());
   EXPECT_EQ(Open()->Status().windows, 1u);
 }
 
@@ -461,6 +461,52 @@ TEST_F(SqliteStoreTest, AFileOfTheFirstVersionIsMigratedAndGoesOn) {
     ASSERT_TRUE(memory.Put(MakeWindow(i)).ok());
   }
   ExpectEqual(store->Query({}, {}), memory.Query({}, {}), 9u << 17);
+}
+
+aggregate::Profile LabelledWindow(std::uint64_t number) {
+  aggregate::Profile window = MakeWindow(number);
+  window.processes[1].labels = {{"service.name", "cart \"x\""}, {"k8s.pod.name", "cart-5f"}};
+  return window;
+}
+
+std::map<std::string, std::string> LabelsIn(const Result<aggregate::Profile>& profile,
+                                            const std::string& comm) {
+  for (const auto& process : profile->processes)
+    if (process.comm == comm) return process.labels;
+  return {{"missing", comm}};
+}
+
+TEST_F(SqliteStoreTest, KeepsLabelsOfProcessesAndFindsThem) {
+  ASSERT_TRUE(Open()->Put(LabelledWindow(0)).ok());
+  const auto store = Open();
+  const auto all = store->Query({}, {});
+  ASSERT_TRUE(all.ok());
+  EXPECT_EQ(LabelsIn(all, "service-1"), LabelledWindow(0).processes[1].labels);
+  EXPECT_TRUE(LabelsIn(all, "service-2").empty());
+  Filter filter;
+  filter.labels = {{"k8s.pod.name", {"other", "cart-*"}}, {"service.name", {"cart*"}}};
+  const auto found = store->Query({}, filter);
+  ASSERT_TRUE(found.ok());
+  ASSERT_EQ(found->processes.size(), 1u);
+  EXPECT_EQ(found->processes[0].comm, "service-1");
+  filter.labels[0].values = {"other"};
+  EXPECT_TRUE(store->Query({}, filter)->processes.empty());
+}
+
+TEST_F(SqliteStoreTest, AFileOfVersion6GetsLabelsFromThenOn) {
+  ASSERT_TRUE(Open()->Put(MakeWindow(0)).ok());
+  {
+    auto database = Database::Open(options_.path, true, nullptr);
+    ASSERT_TRUE(database.ok());
+    ASSERT_TRUE(
+        database->Execute("ALTER TABLE program DROP COLUMN labels; PRAGMA user_version = 6").ok());
+  }
+  const auto store = Open();
+  ASSERT_NE(store, nullptr);
+  ASSERT_TRUE(store->Query({}, {}).ok());
+  EXPECT_TRUE(LabelsIn(store->Query({}, {}), "service-1").empty());
+  ASSERT_TRUE(store->Put(LabelledWindow(1)).ok());
+  EXPECT_EQ(LabelsIn(store->Query({}, {}), "service-1"), LabelledWindow(0).processes[1].labels);
 }
 
 TEST_F(SqliteStoreTest, EveryFileIsPrivateWhateverTheUmaskAndTheFolder) {

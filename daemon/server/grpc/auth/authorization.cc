@@ -90,7 +90,8 @@ void HideHost(v1::StatusResponse& status) {
   status.clear_unreadable();
   status.clear_degraded();  // it has users whose files do not answer
   status.clear_exports();   // it has addresses of receivers
-  status.clear_history();   // it has the path of the file and its errors
+  status.clear_container_runtimes();
+  status.clear_history();  // it has the path of the file and its errors
   status.mutable_python()->clear_waiting();
   status.mutable_python()->clear_refused();
 }

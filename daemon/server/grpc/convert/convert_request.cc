@@ -67,6 +67,23 @@ std::string WaitReasonNames() {
   return names;
 }
 
+// "NAME=VALUE"; those of one name are alternatives.
+Result<std::vector<store::Filter::Label>> ToLabels(const Texts& proto) {
+  auto texts = ToTexts(proto, "label");
+  if (!texts) return texts.error();
+  std::vector<store::Filter::Label> labels;
+  for (const std::string& text : *texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Invalid("the label '" + text.substr(0, 64) + "' is no NAME=VALUE");
+    const std::string name = text.substr(0, equals);
+    auto known = std::ranges::find(labels, name, &store::Filter::Label::name);
+    if (known == labels.end()) known = labels.insert(known, {name, {}});
+    known->values.push_back(text.substr(equals + 1));
+  }
+  return labels;
+}
+
 Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
   store::Filter filter;
   if (proto.pid_size() > kMaxItems) return Invalid("more than 1000 processes are named");
@@ -87,6 +104,9 @@ Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
     if (!texts) return texts.error();
     list.into = *std::move(texts);
   }
+  auto labels = ToLabels(proto.label());
+  if (!labels) return labels.error();
+  filter.labels = *std::move(labels);
   if (proto.has_state()) {
     if (!v1::State_IsValid(proto.state())) return Invalid("there is no such state");
     filter.state = static_cast<process::State>(proto.state());

@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/program_names.h"
 #include "daemon/base/files.h"
@@ -52,7 +53,7 @@ void Fill(const source::CpuLimits& limits, v1::CpuLimits& proto) {
   proto.set_throttled_periods(limits.throttled_periods);
 }
 
-void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
+void Fill(const aggregate::ProfileProcess& process, std::string_view host, v1::Process& proto) {
   proto.set_pid(process.shown_pid);
   proto.set_start_ns(process.key.start_ns);
   proto.set_comm(ValidUtf8(process.comm));
@@ -67,6 +68,8 @@ void Fill(const aggregate::ProfileProcess& process, v1::Process& proto) {
   proto.set_build_id(ValidUtf8(process.build_id));
   proto.set_parent(ValidUtf8(process.parent));
   proto.set_group_size(process.group_size);
+  for (auto& [name, value] : aggregate::ProcessLabels(process, host))
+    (*proto.mutable_labels())[ValidUtf8(name)] = ValidUtf8(value);
   if (process.concurrency) Fill(*process.concurrency, *proto.mutable_concurrency());
   if (process.cpu_limits) Fill(*process.cpu_limits, *proto.mutable_cpu_limits());
   if (!process.interpreter) return;
@@ -435,7 +438,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   proto.set_cpus(profile.cpus);
   FillPlaces(profile.cpu_places, proto);
   proto.set_no_hardware_counters(profile.no_hardware_counters);
-  for (const auto& process : profile.processes) Fill(process, *proto.add_processes());
+  for (const auto& process : profile.processes) Fill(process, profile.host, *proto.add_processes());
   for (const auto& thread : profile.threads) Fill(thread, *proto.add_threads());
   Modules modules(proto);
   FrameOperators operators(rules, proto);
@@ -475,7 +478,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
 v1::Started ToProto(std::uint32_t session, const pipeline::SessionStart& start) {
   v1::Started proto;
   proto.set_session(session);
-  for (const auto& process : start.processes) Fill(process, *proto.add_processes());
+  for (const auto& process : start.processes) Fill(process, "", *proto.add_processes());
   proto.set_threads(start.threads);
   proto.set_start_unix_ns(start.start_unix_ns);
   return proto;
@@ -561,6 +564,8 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   proto.set_replay_file(ValidUtf8(backend.replay_file));
   proto.set_recording_file(ValidUtf8(backend.recording_file));
   for (const fleet::ExportStatus& one : backend.exports) Fill(one, *proto.add_exports());
+  for (const std::string& one : backend.container_runtimes)
+    proto.add_container_runtimes(ValidUtf8(one));
   for (const std::string& one : backend.degraded) proto.add_degraded(ValidUtf8(one));
   for (const std::string& one : backend.unreadable) proto.add_unreadable(ValidUtf8(one));
   return proto;
@@ -601,7 +606,7 @@ v1::Dump ToProto(const aggregate::Dump& dump) {
   proto.set_host(ValidUtf8(dump.host));
   proto.set_kernel(ValidUtf8(dump.kernel));
   proto.set_profd_version(ValidUtf8(dump.profd_version));
-  for (const auto& process : dump.processes) Fill(process, *proto.add_processes());
+  for (const auto& process : dump.processes) Fill(process, dump.host, *proto.add_processes());
   for (const auto& thread : dump.threads) Fill(thread, *proto.add_threads());
   const auto programs = aggregate::ProgramNames(dump.processes);
   for (const auto& frame : dump.frames) Fill(frame, programs, *proto.add_frames());

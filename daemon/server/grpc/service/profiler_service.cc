@@ -1,6 +1,7 @@
 #include "daemon/server/grpc/service/profiler_service.h"
 
 #include <malloc.h>
+#include <sys/utsname.h>
 
 #include <algorithm>
 #include <charconv>
@@ -15,6 +16,11 @@
 
 namespace profd::server {
 namespace {
+
+std::string HostName() {
+  utsname names{};
+  return ::uname(&names) == 0 ? names.nodename : "";
+}
 
 using std::chrono::nanoseconds;
 using std::chrono::steady_clock;
@@ -180,6 +186,7 @@ Result<aggregate::Profile> ProfilerService::ReadHistory(const Caller& caller,
   auto plan = ToPlan(request, clock_.RealtimeNs());
   if (!plan) return plan.error();
   if (!caller.sees_all) plan->filter.exclusive_owner = caller.uid;
+  plan->filter.host = HostName();
   if (!query_slots_.try_acquire_for(kQueryTimeout))
     return Error{ErrorCode::kExhausted, "other queries of the history are running", "try again"};
   auto profile = history_->store().Query(plan->range, plan->filter);

@@ -31,6 +31,7 @@ struct Someone {
     process.container = "container";
     process.unit = "unit";
     process.owner = {.uid = 7, .sole = true, .user = "user"};
+    process.labels = {{"service.name", "cart"}};
     thread.key = {42, 1};
     thread.shown_tid = 42;
     thread.comm = "thread";
@@ -66,6 +67,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Flag{"--exe", "exe", "comm"}, Flag{"--cgroup", "cgroup", "unit"},
                       Flag{"--container", "container", "unit"}, Flag{"--unit", "unit", "container"},
                       Flag{"--user", "user", "comm"}, Flag{"--thread", "thread", "comm"},
+                      Flag{"--label", "service.name=c*", "service.name=comm"},
                       Flag{"--state", "blocked", "running"}, Flag{"--wait", "lock", "io"}),
     [](const auto& flag) {
       std::string name = flag.param.name;

@@ -45,6 +45,26 @@ TEST(Json, ComesBackWhole) {
   }
 }
 
+TEST(Json, LabelsOfProcessesAreAnObject) {
+  v1::Profile profile = testing::SmallProfile();
+  auto& labels = *profile.mutable_processes(0)->mutable_labels();
+  labels["service.name"] = "cart \"x\"";
+  labels["k8s.pod.name"] = "cart-5f";
+  const std::string text = Written(kJson, profile);
+  const auto file = nlohmann::json::parse(text);
+  EXPECT_EQ(file["profile"]["processes"][0]["labels"],
+            (nlohmann::json{{"k8s.pod.name", "cart-5f"}, {"service.name", "cart \"x\""}}));
+  const auto read = Read(text);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(google::protobuf::util::MessageDifferencer::Equals(*read, profile));
+  for (const char* wrong : {"[]", "{\"a\":1}", "\"x\""}) {
+    std::string broken = file.dump();
+    const std::string whole = file["profile"]["processes"][0]["labels"].dump();
+    broken.replace(broken.find(whole), whole.size(), wrong);
+    EXPECT_FALSE(Read(broken)) << wrong;
+  }
+}
+
 TEST(Json, SaysWhatItIsAndNamesFieldsAsTheProtocolDoes) {
   const auto file = nlohmann::json::parse(Written(kJson, testing::SmallProfile()));
   EXPECT_EQ(file["format"], "profd-profile");

@@ -216,6 +216,24 @@ TEST(Pprof, LabelsOfThreadsAreLabels) {
             (std::multiset<std::string>{"", "step=1 ", "step=2 ", "label:phase=load step=2 "}));
 }
 
+TEST(Pprof, LabelsOfProcessesAreLabelsButForThoseOfTheHost) {
+  v1::Profile profile = testing::SmallProfile();
+  for (auto& process : *profile.mutable_processes()) {
+    (*process.mutable_labels())["service.name"] = "cart";
+    (*process.mutable_labels())["__resource.team"] = "a";
+  }
+  const pprof::Profile parsed = Parsed(profile);
+  ExpectValid(parsed);
+  ASSERT_GT(parsed.sample_size(), 0);
+  for (const auto& sample : parsed.sample()) {
+    std::map<std::string, std::string> labels;
+    for (const auto& label : sample.label())
+      labels[std::string(Text(parsed, label.key()))] = Text(parsed, label.str());
+    EXPECT_EQ(labels["service.name"], "cart");
+    EXPECT_FALSE(labels.contains("__resource.team"));
+  }
+}
+
 TEST(Pprof, InlinedFunctionsShareTheLocationOfTheirCaller) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(1, "t");

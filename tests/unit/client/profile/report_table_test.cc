@@ -283,6 +283,10 @@ TEST(ReportTableTest, LabelsAreThoseThatThreadsHavePublished) {
   using Rows = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
   EXPECT_EQ(Ms(By("label:step", profile)),
             (Rows{{"1", {20, 20}}, {"2", {30, 30}}, {"[no label]", {50, 50}}}));
+  auto of_process = profile;
+  for (auto& process : *of_process.mutable_processes()) (*process.mutable_labels())["step"] = "9";
+  EXPECT_EQ(Ms(By("label:step", of_process)),
+            (Rows{{"1", {20, 20}}, {"2", {30, 30}}, {"9", {50, 50}}}));
   EXPECT_EQ(Ms(By("label:phase", profile)), (Rows{{"load", {10, 10}}, {"[no label]", {90, 90}}}));
   EXPECT_EQ(Ms(By("label:step", testing::OperatorProfile())), (Rows{{"[no label]", {100, 100}}}));
   EXPECT_TRUE(ParseReportKeys("label:step,label:phase"));

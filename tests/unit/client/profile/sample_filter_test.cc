@@ -54,6 +54,14 @@ TEST(SampleFilterTest, LabelsAreThoseThatThreadsHavePublished) {
   EXPECT_EQ(MsOf("label:step ~ [12]", profile), 50u);
   EXPECT_EQ(MsOf("label:step = 2 and not label:phase = load", profile), 20u);
   EXPECT_EQ(MsOf("label:other = 2", profile), 0u);
+  auto of_process = profile;
+  for (auto& process : *of_process.mutable_processes()) {
+    (*process.mutable_labels())["other"] = "2";
+    (*process.mutable_labels())["step"] = "9";
+  }
+  EXPECT_EQ(MsOf("label:other = 2", of_process), 100u);
+  EXPECT_EQ(MsOf("label:step = 2", of_process), 30u) << "the thread's own label wins";
+  EXPECT_EQ(MsOf("label:step = 9", of_process), 50u);
   EXPECT_EQ(MsOf("label:step = 2", testing::SmallProfile()), 0u);
   const auto kept = SampleFilter::Parse("label:step = 2")->Apply(profile);
   ASSERT_TRUE(kept);

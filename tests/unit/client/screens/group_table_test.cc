@@ -200,6 +200,12 @@ TEST(Grouping, StandsInThePlaceOfProcesses) {
   EXPECT_EQ(grouped.threads(3).process(), 1u);
   EXPECT_EQ(GroupBy(Sample(), GroupKey::kProcess).processes_size(), 3);
   EXPECT_FALSE(ParseGroupKey("pid"));
+  auto labelled = Sample();
+  (*labelled.mutable_processes(2)->mutable_labels())["k8s.pod.name"] = "cart-5f";
+  const auto by_pod = GroupBy(labelled, ParseGroupKey("pod").value());
+  ASSERT_EQ(by_pod.processes_size(), 2);
+  EXPECT_EQ(ProcessName(by_pod.processes(1)), "cart-5f");
+  EXPECT_EQ(ProcessName(by_pod.processes(0)), "[no pod]");
   EXPECT_EQ(ParseGroupKey("cgroup").value(), GroupKey::kCgroup);
 }
 

@@ -272,6 +272,17 @@ TEST(StatusViewTest, ExportsSayWhatIsSentWaitsAndIsMissing) {
   EXPECT_EQ(json[1]["last_error"], "unavailable: x\ny");
 }
 
+TEST(StatusViewTest, SaysWhatRuntimesOfContainersAnswer) {
+  v1::StatusResponse status = Sample();
+  status.add_container_runtimes("containerd v1 at /run/c.sock: 3 containers and pods");
+  status.add_container_runtimes("/run/d.sock: it does not answer\x1b");
+  const std::string text = RenderStatus(status, 100, Palette(), false);
+  EXPECT_THAT(text, testing::HasSubstr("containers containerd v1 at /run/c.sock: 3 containers"));
+  EXPECT_THAT(text, testing::HasSubstr("           /run/d.sock: it does not answer"));
+  EXPECT_THAT(text, testing::Not(testing::HasSubstr("\x1b")));
+  EXPECT_EQ(nlohmann::json::parse(StatusJson(status))["container_runtimes"].size(), 2u);
+}
+
 TEST(StatusViewTest, SaysHowTheHistorySeesWaits) {
   v1::StatusResponse status = Sample();
   status.mutable_history()->set_path("/var/lib/profd/history.db");

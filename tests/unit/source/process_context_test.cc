@@ -1,4 +1,4 @@
-#include "daemon/labels/process_context.h"
+#include "daemon/source/procfs/process_context.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 
 #include "bpf/shared/labels.h"
 
-namespace profd::labels {
+namespace profd::source {
 namespace {
 
 using ::testing::ElementsAre;
@@ -50,6 +50,7 @@ TEST(ProcessContextTest, SchemaAndNames) {
   ASSERT_TRUE(context) << context.error().message;
   EXPECT_EQ(context->schema, "tls_v1");
   EXPECT_THAT(context->keys, ElementsAre("http_route", "", "step"));
+  EXPECT_EQ(context->attributes, (ResourceAttributes{{"service.name", "cart"}}));
 }
 
 TEST(ProcessContextTest, NoLabels) {
@@ -108,4 +109,4 @@ TEST(ProcessContextTest, Mappings) {
 }
 
 }  // namespace
-}  // namespace profd::labels
+}  // namespace profd::source

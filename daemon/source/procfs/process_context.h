@@ -8,18 +8,20 @@
 #include <vector>
 
 #include "daemon/base/result.h"
+#include "daemon/source/procfs/resource_text.h"
 
-namespace profd::labels {
+namespace profd::source {
 
 // Source: OpenTelemetry's process context (OTEP 4719), a header in a mapping whose name says so,
-// and a protobuf message, opentelemetry.proto.resource.v1.Resource. Of its attributes, those about
-// the labels of threads (OTEP 4947).
+// and a protobuf message, opentelemetry.proto.resource.v1.Resource.
 struct ProcessContext {
   static constexpr std::size_t kMaxPayloadBytes = 256u << 10;
   static constexpr std::size_t kMaxNameBytes = 255;
 
+  // About the labels of threads (OTEP 4947).
   std::string schema;             // "tls_v1"; "": its threads have no labels
   std::vector<std::string> keys;  // names of attributes, by their numbers; bounded
+  ResourceAttributes attributes;  // all others that are texts
 };
 
 // Where the payload lies. Laid out as in memory.
@@ -41,4 +43,4 @@ static_assert(sizeof(ProcessContextHeader) == 32);
 // The bytes are as hostile as the process. kCorrupt: they are no such message.
 [[nodiscard]] Result<ProcessContext> ParsePayload(std::string_view bytes);
 
-}  // namespace profd::labels
+}  // namespace profd::source

@@ -1,10 +1,10 @@
-#include "daemon/labels/process_context.h"
+#include "daemon/source/procfs/process_context.h"
 
 #include <optional>
 
 #include "bpf/shared/labels.h"
 
-namespace profd::labels {
+namespace profd::source {
 namespace {
 
 constexpr std::string_view kSignature = "OTEL_CTX";
@@ -131,10 +131,12 @@ Result<ProcessContext> ParsePayload(std::string_view bytes) {
     const std::string_view value = BytesOf(*attribute->bytes, kKeyValueValue);
     if (key == kSchema)
       context.schema = BytesOf(value, kAnyString).substr(0, ProcessContext::kMaxNameBytes);
+    else if (key != kKeyMap)
+      AddAttribute(key, BytesOf(value, kAnyString), context.attributes);
     if (key == kKeyMap) context.keys = ParseKeys(BytesOf(value, kAnyArray));
   }
   if (!resource.ok()) return Corrupt("its payload is no protobuf message");
   return context;
 }
 
-}  // namespace profd::labels
+}  // namespace profd::source
