@@ -44,6 +44,7 @@ constexpr std::array kHints = {
     Hint{16, "the tables are older than profd: `profctl fleet init` brings them up to date"},
     Hint{60, "`profctl fleet init` creates the tables"},
     Hint{81, "`profctl fleet init` creates the database"},
+    Hint{115, "the server is too old: the tables need 24.8 or newer"},
     Hint{164, "the user must be allowed to write: `profctl fleet grant` prints how"},
     Hint{192, "no such user: see USER@ in the target"},
     Hint{193, "wrong password: headers_from names a file with 'x-clickhouse-key: PASSWORD'"},

@@ -12,10 +12,10 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from clickhouse_store import SOURCE, Store, missing  # noqa: E402
-from exporting_profd import ExportingProfd, PprofSums  # noqa: E402
+from exporting_profd import PROGRAM, ExportingProfd, PprofSums  # noqa: E402
 from running_profd import PROFCTL  # noqa: E402
 
-SERVICE = "exported-program"
+SERVICE = "stored-program"
 HOST = os.uname().nodename
 NANOSECOND = 1_000_000_000
 
@@ -30,6 +30,7 @@ class WithStore(ExportingProfd):
         super().setUp()
         if why := missing():
             self.skipTest(why)
+        self.program = self.compile(PROGRAM, SERVICE)
         self.store = None
         self.addCleanup(lambda: self.store and self.store.stop())
 
@@ -48,7 +49,7 @@ class WithStore(ExportingProfd):
 
     def await_windows(self, count, above=0):
         self.await_true(lambda: self.store.value(f"SELECT count() FROM host_window WHERE toUnixTimestamp(time) > {above}")
-                        >= count, f"{count} windows in the store")
+                        >= count, f"{count} windows in the store", within=300)
 
     def gaps(self):
         gaps = json.loads(self.profctl("status", "--json").stdout)["exports"][0]["gaps_ns"]

@@ -88,6 +88,9 @@ class Server(http.server.ThreadingHTTPServer):
         self.runs = 1  # of each insert
         self.seen = []  # statements
 
+    def handle_error(self, request, client_address):
+        pass  # clients are killed
+
     def run(self, sql, data, database, settings):
         parameters = {name[len("param_"):]: value for name, value in settings.items() if name.startswith("param_")}
         values = ", ".join(f"{name} = '{value}'" for name, value in settings.items() if not name.startswith("param_"))

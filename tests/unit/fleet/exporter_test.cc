@@ -74,7 +74,7 @@ class ExporterTest : public store::StoreFixture {
                         .relabelling = *Relabelling::Make({}),
                         .rules = nullptr,
                         .target = std::make_unique<FakeTarget>(received_),
-                        .random = [] { return std::uint64_t{0}; }},
+                        .random = [this] { return random_; }},
         clock_);
   }
   // Puts windows of whole minutes, and the window that completes the last.
@@ -99,6 +99,7 @@ class ExporterTest : public store::StoreFixture {
 
   ExportSettings settings_;
   Received received_;
+  std::uint64_t random_ = 0;
   std::uint64_t next_ = 0;  // window
   std::uint64_t now_ = 0;
 };
@@ -121,6 +122,22 @@ TEST_F(ExporterTest, SendsEachMinuteOnceAndInOrder) {
   EXPECT_EQ(status.spool_entries, 0u);
   EXPECT_EQ(status.last_error, "");
   EXPECT_TRUE(status.gaps.empty());
+}
+
+TEST_F(ExporterTest, HostsComeAtASecondOfTheirOwn) {
+  const auto store = Open();
+  random_ = 100 * kSecond;  // 40 s of the minute
+  const auto exporter = Make();
+  Run(*exporter);
+  PutMinutes(*store, 1);
+  Run(*exporter);
+  EXPECT_EQ(exporter->status().spool_entries, 1u);
+  Later(39);
+  Run(*exporter);
+  EXPECT_EQ(received_.tries, 0u);
+  Later(1);
+  Run(*exporter);
+  EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0}));
 }
 
 TEST_F(ExporterTest, ANewExportBeginsWithTheNextWindows) {
