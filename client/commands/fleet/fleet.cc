@@ -67,8 +67,9 @@ FleetVerb::FleetVerb()
                  .names = "--to",
                  .into = &raw_.to,
                  .value = "ADDRESS",
-                 .help = "clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME]",
-                 .more = "clickhouses:// by TLS. The password comes from the variable "
+                 .help = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
+                 .more = "clickhouses:// by TLS; ?cluster=NAME behind it is as --cluster. The "
+                         "password comes from the variable "
                          "PROFD_FLEET_PASSWORD or from --password-from. schema and grant take its "
                          "database and cluster, and connect to nothing."});
   command().Add({.group = kWhatGroup,

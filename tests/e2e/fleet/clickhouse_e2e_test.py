@@ -34,6 +34,10 @@ class WithStore(ExportingProfd):
         self.store = None
         self.addCleanup(lambda: self.store and self.store.stop())
 
+    def await_true(self, condition, what, within=300):
+        """The exporter has the lowest priority, and pauses grow with each failure."""
+        return super().await_true(condition, what, within)
+
     def start_store(self, port=0):
         self.store = Store(self.path("clickhouse"), port)
         made = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True,
@@ -49,7 +53,7 @@ class WithStore(ExportingProfd):
 
     def await_windows(self, count, above=0):
         self.await_true(lambda: self.store.value(f"SELECT count() FROM host_window WHERE toUnixTimestamp(time) > {above}")
-                        >= count, f"{count} windows in the store", within=300)
+                        >= count, f"{count} windows in the store")
 
     def gaps(self):
         gaps = json.loads(self.profctl("status", "--json").stdout)["exports"][0]["gaps_ns"]
@@ -222,7 +226,7 @@ class Failures(WithStore):
         self.store.stop()
         self.run_program()
         self.export(self.clickhouse('interval = "1s"\nspool = "1MiB"\ncompression = "none"').replace('interval = "2s"\n', ""))
-        self.await_true(lambda: self.gaps().get("spool_full"), "the spool is full", within=180)
+        self.await_true(lambda: self.gaps().get("spool_full"), "the spool is full")
         self.store = Store(self.path("clickhouse"), self.store.port)
         seen = int(time.time())
         self.await_windows(1, above=seen)
