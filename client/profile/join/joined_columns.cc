@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstddef>
-#include <set>
 
 namespace profd::client {
 namespace {
@@ -27,19 +26,6 @@ void Arrange(RepeatedField<Value>& column, const Order& order) {
   column.Swap(&arranged);
 }
 
-// A host of which each core has one CPU, as far as is known: none has a busy sibling.
-bool HasNoSiblings(const v1::Profile& profile) {
-  std::set<std::uint32_t> cores;
-  for (const v1::CpuPlace& place : profile.cpu_places())
-    if (!cores.insert(place.core()).second) return false;
-  return !cores.empty();
-}
-
-bool KnowsSiblings(const v1::Profile& profile) {
-  const v1::Samples& samples = profile.samples();
-  return samples.weight_ns().empty() || !samples.sibling_busy().empty() || HasNoSiblings(profile);
-}
-
 bool KnowsEdges(const v1::Samples& samples) {
   return samples.weight_ns().empty() || !samples.edges().empty();
 }
@@ -48,7 +34,6 @@ bool KnowsEdges(const v1::Samples& samples) {
 
 void OptionalColumns::Begin(const v1::Profile& profile) {
   edges_known_ = KnowsEdges(profile.samples());
-  siblings_known_ = KnowsSiblings(profile);
 }
 
 void OptionalColumns::Add(const v1::Profile& profile, v1::Samples& joined) {
@@ -57,19 +42,11 @@ void OptionalColumns::Add(const v1::Profile& profile, v1::Samples& joined) {
   const int rows = joined.weight_ns_size() - more;
   const auto same = [](auto value) { return value; };
   edges_known_ = edges_known_ && KnowsEdges(samples);
-  siblings_known_ = siblings_known_ && KnowsSiblings(profile);
   if (edges_known_) {
     AppendOrZero(samples.edges(), rows, more, *joined.mutable_edges(), same);
   } else {
     edges_left_out_ = edges_left_out_ || !(samples.edges().empty() && joined.edges().empty());
     joined.clear_edges();
-  }
-  if (siblings_known_) {
-    AppendOrZero(samples.sibling_busy(), rows, more, *joined.mutable_sibling_busy(), same);
-  } else {
-    siblings_left_out_ =
-        siblings_left_out_ || !(samples.sibling_busy().empty() && joined.sibling_busy().empty());
-    joined.clear_sibling_busy();
   }
 }
 
@@ -93,7 +70,7 @@ void SortByTime(v1::Samples& samples) {
   Arrange(*samples.mutable_path(), order);
   Arrange(*samples.mutable_labels(), order);
   Arrange(*samples.mutable_cpu(), order);
-  Arrange(*samples.mutable_sibling_busy(), order);
+  Arrange(*samples.mutable_sibling(), order);
 }
 
 void SortByTime(v1::StepEvents& events) {

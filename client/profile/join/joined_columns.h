@@ -39,13 +39,10 @@ class OptionalColumns {
   // After the other columns of `profile` were appended.
   void Add(const v1::Profile& profile, v1::Samples& joined);
   [[nodiscard]] bool edges_left_out() const { return edges_left_out_; }
-  [[nodiscard]] bool siblings_left_out() const { return siblings_left_out_; }
 
  private:
   bool edges_known_ = true;
-  bool siblings_known_ = true;
   bool edges_left_out_ = false;  // some profile had them
-  bool siblings_left_out_ = false;
 };
 
 // Puts samples, or events of steps, in order of time; those of one time stay in theirs.

@@ -281,6 +281,7 @@ void ProfileJoin::AddSamples(const v1::Profile& profile, const Places& places,
   AppendOrZero(from.cpu(), rows, more, *to.mutable_cpu(), [&](std::uint32_t cpu) {
     return cpu == 0 || !places.has_cpus ? 0 : cpu + places.cpu;
   });
+  AppendOrZero(from.sibling(), rows, more, *to.mutable_sibling(), same);
   optional_.Add(profile, to);
 }
 
@@ -346,8 +347,6 @@ void ProfileJoin::SayWhatIsLeftOut() {
   say("join_cpus", "hosts whose CPUs are left out: their numbers are too high", cpus_left_out_);
   say("join_errors", "columns left out that not all hosts have: how far chance may have moved sums",
       optional_.edges_left_out() ? 1 : 0);
-  say("join_siblings", "columns left out that not all hosts have: whether the core was shared",
-      optional_.siblings_left_out() ? 1 : 0);
 }
 
 v1::Profile ProfileJoin::Finish() {
