@@ -21,7 +21,7 @@ Result<ClickHouseAddress> AddressOf(const std::string& url) {
   if (named == nullptr || *named == '\0')
     return Usage("--fleet names no fleet, and PROFD_FLEET is not set",
                  "as in --fleet clickhouse://HOST/DATABASE");
-  const auto address = ParseClickHouseAddress(named);
+  auto address = ParseClickHouseAddress(named);
   if (!address) return address.error().Wrap("PROFD_FLEET");
   return address;
 }
