@@ -13,7 +13,7 @@ import time
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..")
 sys.path.insert(0, os.path.join(ROOT, "tests", "e2e", "fleet"))
 
-import fleet_tables  # noqa: E402
+from clickhouse_store import Store  # noqa: E402
 from store import new_processes  # noqa: E402
 from unwind_loads import Missing, all_loads  # noqa: E402
 
@@ -81,12 +81,12 @@ def exporter_of(daemon):
     return next(int(pid) for pid, parent, name in rows if name == "profd-export" and parent in above)
 
 
-def record(profd, testprogs, front, minutes):
+def record(profd, testprogs, store, minutes):
     """Real windows of a busy host go to the store; what that costs the host."""
     with tempfile.TemporaryDirectory(prefix="profd-fleet-") as folder:
         path = os.path.join(folder, "profd.toml")
         with open(path, "w", encoding="utf-8") as file:
-            file.write(f'[history]\ndirectory = "{folder}/history"\n[[export]]\nname = "fleet"\nto = "{front.url}"\n')
+            file.write(f'[history]\ndirectory = "{folder}/history"\n[[export]]\nname = "fleet"\nto = "{store.url()}"\n')
         daemon = subprocess.Popen([profd, "--listen", f"unix:{folder}/profd.sock", "--config", path], stderr=subprocess.DEVNULL)
         try:
             with contextlib.ExitStack() as stack:
@@ -99,7 +99,7 @@ def record(profd, testprogs, front, minutes):
                         print(f"{load.name}: SKIPPED, there is no {missing}")
                 exporter = exporter_of(daemon.pid)
                 begin, before = time.monotonic(), cpu_seconds(exporter)
-                received = front.received()
+                received = store.received()
                 # The last window comes two minutes after its end.
                 while time.monotonic() < begin + minutes * 60 + 150:
                     for load in loads:
@@ -107,7 +107,7 @@ def record(profd, testprogs, front, minutes):
                         time.sleep(0.5)
                 wall = time.monotonic() - begin
                 return {"cpu_percent": 100 * (cpu_seconds(exporter) - before) / wall, "memory_mib": resident_mib(exporter),
-                        "bytes_per_second": (front.received() - received) / wall}
+                        "bytes_per_second": (store.received() - received) / wall}
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait()
@@ -119,34 +119,33 @@ def timed(call):
     return time.monotonic() - begin, result
 
 
-def number(front, sql, database="profd"):
-    return float(front.run(sql, database=database).strip() or 0)
+def number(store, sql, database="profd"):
+    return float(store.run(sql, database=database).strip() or 0)
 
 
-def disk_bytes(front, database, table):
-    return number(front, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = "
+def disk_bytes(store, database, table):
+    return number(store, "SELECT sum(bytes_on_disk) FROM system.parts WHERE active AND database = "
                          f"'{database}' AND table = '{table}'")
 
 
-def make_fleet(front, profctl, source, database, hosts, hours):
+def make_fleet(store, source, database, hosts, hours):
     """Rows of so many hosts in a database of their own; {what: value}."""
-    front.run(f"CREATE DATABASE {database}", database="default")
-    subprocess.run([profctl, "fleet", "init", "--to", front.address(database)], check=True, stderr=subprocess.DEVNULL)
-    base = int(number(front, "SELECT uniqExact(time) FROM sample", source))
+    store.make_tables(database)
+    base = int(number(store, "SELECT uniqExact(time) FROM sample", source))
     first = (int(time.time()) // 3600 - hours) * 3600
-    front.run(NEW_BUILDS.format(source=source), database)
+    store.run(NEW_BUILDS.format(source=source), database)
     insert_s, step = 0, 25
     for begin in range(0, hosts, step):
         sql = REPEAT.format(source=source, base=base, first=first, minutes=60 * hours, from_host=begin, hosts=min(step, hosts - begin))
-        insert_s += timed(lambda: front.run(sql, database))[0]
-    clocks_s, _ = timed(lambda: (front.run(CLOCKS, database), front.run(WINDOWS, database)))
-    merge_s, _ = timed(lambda: front.run("OPTIMIZE TABLE sample FINAL", database))
-    front.run("OPTIMIZE TABLE stack_hour FINAL", database)
-    rows = number(front, "SELECT count() FROM sample", database)
+        insert_s += timed(lambda: store.run(sql, database))[0]
+    clocks_s, _ = timed(lambda: (store.run(CLOCKS, database), store.run(WINDOWS, database)))
+    merge_s, _ = timed(lambda: store.run("OPTIMIZE TABLE sample FINAL", database))
+    store.run("OPTIMIZE TABLE stack_hour FINAL", database)
+    rows = number(store, "SELECT count() FROM sample", database)
     return {"rows": rows, "rows_per_host_minute": rows / hosts / hours / 60, "rows_per_second": rows / insert_s,
-            "merged_rows_per_second": rows / merge_s, "bytes_per_row": disk_bytes(front, database, "sample") / rows,
-            "stack_bytes": disk_bytes(front, database, "stack"), "clock_bytes": disk_bytes(front, database, "clock"),
-            "rollup_percent": 100 * disk_bytes(front, database, "stack_hour") / disk_bytes(front, database, "sample"),
+            "merged_rows_per_second": rows / merge_s, "bytes_per_row": disk_bytes(store, database, "sample") / rows,
+            "stack_bytes": disk_bytes(store, database, "stack"), "clock_bytes": disk_bytes(store, database, "clock"),
+            "rollup_percent": 100 * disk_bytes(store, database, "stack_hour") / disk_bytes(store, database, "sample"),
             "clock_seconds": clocks_s}
 
 
@@ -159,11 +158,11 @@ def ask(profctl, url, *arguments):
     return min(timed(once)[0] for _ in range(3))
 
 
-def questions(front, profctl, database, hours, folder):
+def questions(store, profctl, database, hours, folder):
     """{question: seconds}."""
-    service = front.run("SELECT service FROM clock GROUP BY service ORDER BY uniqExact(host) DESC, sum(ns) DESC LIMIT 1 FORMAT TSV",
+    service = store.run("SELECT service FROM clock GROUP BY service ORDER BY uniqExact(host) DESC, sum(ns) DESC LIMIT 1 FORMAT TSV",
                         database=database).strip()
-    url, since = front.address(database), f"{hours + 1}h"
+    url, since = store.url(database), f"{hours + 1}h"
     return {
         "list": ask(profctl, url, "list", "--since", since),
         "flame graph of a service": ask(profctl, url, "query", "--service", service, "--since", since, "-f", "folded", "-o",
@@ -187,16 +186,17 @@ def print_paper(agent, fleet):
 def main(profd, program, testprogs, minutes):
     profctl = os.path.join(os.path.dirname(profd), "profctl")
     print(subprocess.run([program], capture_output=True, text=True, check=True).stdout.rstrip())
-    with fleet_tables.Front() as front, tempfile.TemporaryDirectory() as folder:
-        agent = record(profd, testprogs, front, minutes)
+    with Store() as store, tempfile.TemporaryDirectory() as folder:
+        store.make_tables()
+        agent = record(profd, testprogs, store, minutes)
         for name, value in agent.items():
             print(f"agent, {name.replace('_', ' ')}\t{value:.2f}\tgoal {GOALS[name]}")
         for place, (hosts, hours) in enumerate(SIZES):
             database = f"fleet_{place}"
-            fleet = make_fleet(front, profctl, "profd", database, hosts, hours)
+            fleet = make_fleet(store, "profd", database, hosts, hours)
             print(f"\n{hosts} hosts, {hours} h: {fleet['rows']:,.0f} rows")
             for name, value in list(fleet.items())[1:]:
                 print(f"{name.replace('_', ' ')}\t{value:,.2f}")
-            for question, seconds in questions(front, profctl, database, hours, folder).items():
+            for question, seconds in questions(store, profctl, database, hours, folder).items():
                 print(f"{question}\t{seconds:.2f} s")
         print_paper(agent, fleet)

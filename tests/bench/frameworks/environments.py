@@ -2,6 +2,7 @@
 """Virtual environments with the pinned wheels of one framework each, in a cache outside the tree: environments.py NAME...
 installs some."""
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -64,13 +65,22 @@ def python_of(name):
     packages = PACKAGES[name]
     if is_complete(python, packages):
         return python
+    os.makedirs(PEERS, exist_ok=True)
+    # Tests that run at once may need the same one.
+    with open(folder + ".lock", "w", encoding="utf-8") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not is_complete(python, packages):
+            install(folder, python, packages)
+    return python
+
+
+def install(folder, python, packages):
     print(f"installs {', '.join(packages)} into {folder}", file=sys.stderr)
     for command in ([sys.executable, "-m", "venv", folder],
                     [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--only-binary", ":all:", *packages]):
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
         if done.returncode != 0:
             raise Missing(f"{' '.join(packages)} cannot be installed: {last_line(done.stdout)}")
-    return python
 
 
 if __name__ == "__main__":

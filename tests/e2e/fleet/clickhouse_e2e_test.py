@@ -40,13 +40,11 @@ class WithStore(ExportingProfd):
 
     def start_store(self, port=0):
         self.store = Store(self.path("clickhouse"), port)
-        made = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True,
-                              check=False)
-        self.assertEqual(made.returncode, 0, made.stderr)
+        self.store.make_tables()
         return self.store
 
     def address_of_store(self):
-        return f"clickhouse://127.0.0.1:{self.store.port}/profd"
+        return self.store.url()
 
     def clickhouse(self, more=""):
         return f'name = "store"\nto = "{self.address_of_store()}"\ninterval = "2s"\n{more}\n'

@@ -10,9 +10,10 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from clickhouse_store import SOURCE  # noqa: E402
 import fleet_tables  # noqa: E402
 
-DASHBOARD = os.path.join(fleet_tables.SOURCE, "deploy", "fleet", "grafana", "service.json")
+DASHBOARD = os.path.join(SOURCE, "deploy", "fleet", "grafana", "service.json")
 BEGIN = int(time.time()) // 3600 * 3600 - 3600  # the tables forget what is old
 # (hash, state, wait, thread, ns, count) of a window of each host.
 ROWS = {
@@ -28,11 +29,11 @@ class Dashboard(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         try:
-            cls.front = fleet_tables.Front()
+            cls.store = fleet_tables.store_with_tables()
         except fleet_tables.Missing as missing:
             raise unittest.SkipTest(str(missing))
-        cls.addClassCleanup(cls.front.__exit__)
-        fleet = fleet_tables.Fleet(cls.front)
+        cls.addClassCleanup(cls.store.stop)
+        fleet = fleet_tables.Fleet(cls.store)
         fleet.stacks("cart", BEGIN)
         for minute in range(MINUTES):
             for host, rows in ROWS.items():
@@ -53,7 +54,7 @@ class Dashboard(unittest.TestCase):
                              ("${host:regex}", host), ("${state:singlequote}", states)):
             sql = sql.replace(macro, value)
         self.assertNotIn("$", re.sub(r"\)\$'", ")'", sql), "a macro that this test does not know")
-        answer = self.front.run(sql + "\nSETTINGS output_format_json_quote_64bit_integers = 0\nFORMAT JSON")
+        answer = self.store.run(sql + "\nSETTINGS output_format_json_quote_64bit_integers = 0\nFORMAT JSON")
         return json.loads(answer)["data"]
 
     def truth(self, states, hosts=ROWS):
@@ -120,7 +121,7 @@ class Dashboard(unittest.TestCase):
         for variable in self.dashboard["templating"]["list"]:
             if variable["type"] == "query":
                 sql = variable["query"].replace("${service}", "cart").replace("now()", f"toDateTime({BEGIN + 60})")
-                self.assertTrue(self.front.run(sql + " FORMAT TSV"), variable["name"])
+                self.assertTrue(self.store.run(sql + " FORMAT TSV"), variable["name"])
 
 
 if __name__ == "__main__":

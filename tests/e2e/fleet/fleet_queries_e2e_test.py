@@ -16,7 +16,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from fleet_tables import MINUTE, NS, Fleet, Front, Missing, insert_many  # noqa: E402
+from fleet_tables import MINUTE, NS, Fleet, Missing, insert_many, store_with_tables  # noqa: E402
 
 PROFCTL = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin", "profctl")
 HOUR = 60 * MINUTE
@@ -60,11 +60,11 @@ class FleetQueries(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         try:
-            cls.front = Front()
+            cls.store = store_with_tables()
         except Missing as missing:
             raise unittest.SkipTest(str(missing)) from missing
-        cls.addClassCleanup(cls.front.__exit__)
-        fleet = Fleet(cls.front)
+        cls.addClassCleanup(cls.store.stop)
+        fleet = Fleet(cls.store)
         fleet.stacks("cart", BEGIN)
         fleet.stacks("search", BEGIN)
         for number in range(HOSTS):
@@ -81,10 +81,10 @@ class FleetQueries(unittest.TestCase):
 
     def profctl(self, *arguments, environment=None):
         return subprocess.run([PROFCTL, *arguments], capture_output=True, text=True, check=False, timeout=120,
-                              env={**os.environ, "PROFD_FLEET": self.front.url, **(environment or {})})
+                              env={**os.environ, "PROFD_FLEET": self.store.url(), **(environment or {})})
 
     def ask(self, verb, *arguments, times=("--from", seconds_text(BEGIN), "--to", seconds_text(BEGIN + HOUR))):
-        done = self.profctl(verb, "--fleet", self.front.url, *arguments, *times)
+        done = self.profctl(verb, "--fleet", self.store.url(), *arguments, *times)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done
 
@@ -257,7 +257,7 @@ class FleetQueries(unittest.TestCase):
         self.assertRegex(done.stdout, r"net +main > serve > epoll_wait")
 
     def test_stacks_beyond_a_limit_are_counted(self):
-        fleet = Fleet(self.front)
+        fleet = Fleet(self.store)
         begin = BEGIN - 24 * HOUR
         count = 50_010
         fleet.window("big-1", begin, [(1000 + i, "running", "", "main", 1000 + i, 1) for i in range(count)], service="big")
@@ -272,9 +272,9 @@ class FleetQueries(unittest.TestCase):
 
     def test_two_hundred_hosts_for_an_hour(self):
         begin = BEGIN - 48 * HOUR
-        rows = insert_many(self.front, "large", begin, hosts=200, minutes=60, rows_a_window=300)
+        rows = insert_many(self.store, "large", begin, hosts=200, minutes=60, rows_a_window=300)
         times = ("--from", seconds_text(begin), "--to", seconds_text(begin + HOUR))
-        expected = int(self.front.run("SELECT sum(ns) FROM sample WHERE service = 'large'"))
+        expected = int(self.store.run("SELECT sum(ns) FROM sample WHERE service = 'large'"))
         for arguments in (("query", "--service", "large", "-f", "folded"), ("top", "--functions", "--service", "large"),
                           ("diff", "--service", "large", "--version", "1.9", "2.0", "-f", "table"), ("list",),
                           ("report", "--service", "large", "--outliers")):
@@ -285,7 +285,7 @@ class FleetQueries(unittest.TestCase):
         self.assertEqual(sum(map(int, profile["samples"]["weight_ns"])), expected)
 
     def test_the_page_has_the_fleet_in_the_place_of_the_history(self):
-        with subprocess.Popen([PROFCTL, "web", "--fleet", self.front.url, "--service", "cart"], stdout=subprocess.PIPE,
+        with subprocess.Popen([PROFCTL, "web", "--fleet", self.store.url(), "--service", "cart"], stdout=subprocess.PIPE,
                               stderr=subprocess.DEVNULL, text=True) as process:
             self.addCleanup(process.kill)
             address = process.stdout.readline().strip()
@@ -313,7 +313,7 @@ class FleetQueries(unittest.TestCase):
             process.send_signal(signal.SIGTERM)
 
     def test_errors_say_what_to_do(self):
-        url = self.front.url
+        url = self.store.url()
         for arguments, code, words in (
                 (("query", "--fleet", url, "--service", "car"), 3, ("no service 'car'", "cart")),
                 (("query", "--fleet", url, "--service", "cart", "--version", "9"), 3, ("version 9", "1.4.1")),

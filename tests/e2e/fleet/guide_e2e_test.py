@@ -17,7 +17,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from collector_e2e_test import CONFIG as COLLECTOR_CONFIG, collector  # noqa: E402
 from exporting_profd import BINARIES, PROFD, ExportingProfd  # noqa: E402
-import fleet_tables  # noqa: E402
+from clickhouse_store import Store, missing  # noqa: E402
 
 GUIDE = os.path.join(os.environ["PROFD_SOURCE_DIR"], "deploy", "fleet", "README.md")
 STORE, RECEIVER = 8123, 4317  # as the guide has them
@@ -55,11 +55,9 @@ class Guide(ExportingProfd):
         super().setUp()
         self.assertEqual(len(blocks("sh")), 3)
         self.assertEqual(len(blocks("toml")), 1)
-        try:
-            front = fleet_tables.Front(port=STORE, tables=False)
-        except fleet_tables.Missing as missing:
-            self.skipTest(str(missing))
-        self.front = self.enterContext(front)
+        if why := missing():
+            self.skipTest(why)
+        self.store = self.enterContext(Store(port=STORE))
 
     def shell(self, text):
         """In a folder of its own, with profctl on the path; returns what each command prints."""
@@ -111,7 +109,7 @@ class Guide(ExportingProfd):
 
     def delivered(self):
         """Whether the store has five windows of each host."""
-        rows = self.front.run("SELECT host, count() FROM host_window GROUP BY host ORDER BY host FORMAT TSV").split("\n")[:-1]
+        rows = self.store.run("SELECT host, count() FROM host_window GROUP BY host ORDER BY host FORMAT TSV").split("\n")[:-1]
         counts = dict(row.split("\t") for row in rows)
         return set(counts) == set(HOSTS) and all(int(count) >= 5 for count in counts.values())
 
@@ -141,7 +139,7 @@ class Guide(ExportingProfd):
     def check_what_grew(self, questions):
         """The first row of the comparison is price_of: two thirds of the CPU time of 1.4.2, and half of that of 1.4.1."""
         diff, = [line for line in questions.split("\n") if line.startswith("profctl diff")]
-        self.shell(f"export PROFD_FLEET={self.front.url}\n{diff} --state on_cpu -f json -o diff.json")
+        self.shell(f"export PROFD_FLEET={self.store.url()}\n{diff} --state on_cpu -f json -o diff.json")
         with open(self.path("diff.json"), encoding="utf-8") as file:
             rows = json.load(file)
         self.assertTrue(rows)

@@ -36,6 +36,7 @@ class Front(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
+        self.server.received += len(body) if "query=" in self.path else 0
         if self.headers.get("Content-Encoding") == "gzip":
             body = gzip.decompress(body)
         url = urllib.parse.urlsplit(self.path)
@@ -46,6 +47,8 @@ class Front(http.server.BaseHTTPRequestHandler):
         if url.path == "/front/repeat":
             self.server.runs = 2
             return self.answer(200, b"")
+        if url.path == "/front/received":
+            return self.answer(200, str(self.server.received).encode())
         if url.path == "/front/seen":
             seen = [{"user": entry["headers"].get("x-clickhouse-user"), "key": entry["headers"].get("x-clickhouse-key")}
                     for entry in self.server.seen]
@@ -86,6 +89,7 @@ class Server(http.server.ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.failures = []
         self.runs = 1  # of each insert
+        self.received = 0  # bytes of bodies of inserts, as they came
         self.seen = []  # statements
 
     def handle_error(self, request, client_address):
