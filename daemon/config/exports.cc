@@ -24,6 +24,9 @@ constexpr std::uint64_t kMostRequestBytes = 64u << 20;
 constexpr std::uint64_t kLeastRows = 10;
 constexpr std::uint64_t kMostRows = 100'000;
 constexpr std::uint64_t kHttpRequestBytes = 20u << 20;
+// Pyroscope takes 2 MB at once from all hosts of a tenant, and nothing that is older than an hour.
+constexpr std::uint64_t kPyroscopeRequestBytes = 1u << 20;
+constexpr auto kPyroscopeMaxAge = std::chrono::hours(1);
 
 bool IsName(std::string_view text) {
   return !text.empty() && text.size() <= kMaxNameBytes && std::ranges::all_of(text, [](char c) {
@@ -49,34 +52,108 @@ bool IsHostAndPort(std::string_view text) {
          (brackets || host.find(':') == std::string_view::npos);
 }
 
-// "http://HOST:PORT", and a path where it is not that of OTLP.
-bool TakeUrl(std::string_view url, ExportSettings& settings) {
-  settings.kind = fleet::TargetKind::kOtlpHttp;
-  settings.request_bytes = kHttpRequestBytes;
+// "http://HOST:PORT", and a path where it is not the usual one.
+bool TakeUrl(std::string_view url, std::string_view usual_path, ExportSettings& settings) {
   settings.tls = url.starts_with("https://");
   if (!settings.tls && !url.starts_with("http://")) return false;
   const std::size_t host = url.find("://") + 3;
   const std::size_t path = url.find('/', host);
   const bool whole = path == std::string_view::npos;
-  settings.address = std::string(url) + (whole ? "/v1development/profiles" : "");
+  settings.address = std::string(url) + std::string(whole ? usual_path : "");
   const bool plain = std::ranges::all_of(url, [](char c) { return c > ' ' && c <= '~'; });
   return plain && IsHostAndPort(url.substr(host, whole ? path : path - host));
 }
 
-// Fills kind, address and tls. False: it is no target.
+// "otlp+grpc://HOST:PORT" with this scheme, or with TLS and an s behind it.
+bool TakeGrpc(std::string_view to, std::string_view scheme, fleet::TargetKind kind,
+              ExportSettings& settings) {
+  settings.kind = kind;
+  to.remove_prefix(scheme.size());
+  settings.tls = to.starts_with('s');
+  if (settings.tls) to.remove_prefix(1);
+  constexpr std::string_view kSlashes = "://";
+  if (!to.starts_with(kSlashes)) return false;
+  to.remove_prefix(kSlashes.size());
+  settings.address = to;
+  return IsHostAndPort(to);
+}
+
+bool TakePyroscope(std::string_view to, ExportSettings& settings) {
+  settings.request_bytes = kPyroscopeRequestBytes;
+  settings.max_age = kPyroscopeMaxAge;
+  if (to.starts_with("pyroscope+grpc"))
+    return TakeGrpc(to, "pyroscope+grpc", fleet::TargetKind::kPyroscopeGrpc, settings);
+  settings.kind = fleet::TargetKind::kPyroscopeHttp;
+  constexpr std::string_view kScheme = "pyroscope+";
+  if (!TakeUrl(to.substr(kScheme.size()), "", settings)) return false;
+  if (settings.address.ends_with('/')) settings.address.pop_back();
+  settings.address += "/push.v1.PusherService/Push";
+  return true;
+}
+
+// Parts between slashes that need no escape.
+bool IsPlainPath(std::string_view path) {
+  while (!path.empty()) {
+    const std::size_t slash = path.find('/');
+    const std::string_view part = path.substr(0, slash);
+    const bool plain = std::ranges::all_of(part, [](char c) {
+      return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+             c == '-' || c == '_' || c == '.';
+    });
+    if (part.empty() || part == "." || part == ".." || !plain) return false;
+    if (slash == path.size() - 1) return false;
+    path.remove_prefix(slash == std::string_view::npos ? path.size() : slash + 1);
+  }
+  return true;
+}
+
+// "BUCKET/PREFIX?endpoint=http://HOST:PORT&region=REGION".
+bool TakeS3(std::string_view to, ExportSettings& settings) {
+  settings.kind = fleet::TargetKind::kS3;
+  settings.region = "us-east-1";
+  const std::size_t question = to.find('?');
+  const std::string_view path = to.substr(0, question);
+  std::string endpoint;
+  for (std::string_view rest = question == std::string_view::npos ? "" : to.substr(question + 1);
+       !rest.empty();) {
+    const std::string_view parameter = rest.substr(0, rest.find('&'));
+    rest.remove_prefix(std::min(rest.size(), parameter.size() + 1));
+    const std::string_view value =
+        parameter.substr(std::min(parameter.size(), parameter.find('=') + 1));
+    if (parameter.starts_with("endpoint="))
+      endpoint = value;
+    else if (parameter.starts_with("region=") && !value.empty() && IsPlainPath(value) &&
+             value.find('/') == std::string_view::npos)
+      settings.region = value;
+    else
+      return false;
+  }
+  if (endpoint.ends_with('/')) endpoint.pop_back();
+  if (endpoint.empty()) {
+    endpoint = "https://s3." + settings.region + ".amazonaws.com";
+    settings.tls = true;
+  } else if (std::ranges::count(endpoint, '/') != 2 || !TakeUrl(endpoint, "", settings)) {
+    return false;
+  }
+  settings.address = endpoint + "/" + std::string(path);
+  return !path.empty() && IsPlainPath(path);
+}
+
+// Fills kind, address and tls, and what is usual for that target. False: it is no target.
 bool TakeTarget(std::string_view to, ExportSettings& settings) {
-  const auto take = [&to](std::string_view scheme) {
-    if (!to.starts_with(scheme)) return false;
-    to.remove_prefix(scheme.size());
-    return true;
-  };
-  if (take("files:")) {
+  constexpr std::string_view kFiles = "files:";
+  constexpr std::string_view kOtlp = "otlp+";
+  constexpr std::string_view kS3 = "s3://";
+  if (to.starts_with(kFiles)) {
+    to.remove_prefix(kFiles.size());
     settings.kind = fleet::TargetKind::kFiles;
     settings.address = to;
     return to.starts_with('/') && to.size() > 1;
   }
-  if (to.starts_with("otlp+http"))
-    return TakeUrl(to.substr(std::string_view("otlp+").size()), settings);
+  if (to.starts_with("pyroscope+")) return TakePyroscope(to, settings);
+  if (to.starts_with("parca+grpc"))
+    return TakeGrpc(to, "parca+grpc", fleet::TargetKind::kParcaGrpc, settings);
+  if (to.starts_with(kS3)) return TakeS3(to.substr(kS3.size()), settings);
   if (to.starts_with("clickhouse")) {
     auto address = ParseClickHouseAddress(to);
     if (!address) return false;
@@ -85,11 +162,13 @@ bool TakeTarget(std::string_view to, ExportSettings& settings) {
     settings.clickhouse = *std::move(address);
     return true;
   }
-  settings.kind = fleet::TargetKind::kOtlpGrpc;
-  settings.tls = take("otlp+grpcs://");
-  if (!settings.tls && !take("otlp+grpc://")) return false;
-  settings.address = to;
-  return IsHostAndPort(to);
+  if (to.starts_with("otlp+http")) {
+    settings.kind = fleet::TargetKind::kOtlpHttp;
+    settings.request_bytes = kHttpRequestBytes;
+    return TakeUrl(to.substr(kOtlp.size()), "/v1development/profiles", settings);
+  }
+  return to.starts_with("otlp+grpc") &&
+         TakeGrpc(to, "otlp+grpc", fleet::TargetKind::kOtlpGrpc, settings);
 }
 
 // Walks one table of [[export]] or [[export.relabel]].
@@ -260,9 +339,11 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   from.TakeText("to", settings.to);
   if (!TakeTarget(settings.to, settings))
     from.Wrong("to", "is '" + settings.to +
-                         "'; it must be files:/DIR, otlp+grpc://HOST:PORT, otlp+grpcs://HOST:PORT, "
-                         "otlp+http://HOST:PORT, otlp+https://HOST:PORT, "
-                         "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://...");
+                         "'; it must be files:/DIR, otlp+grpc://HOST:PORT, otlp+http://HOST:PORT, "
+                         "pyroscope+http://HOST:PORT, pyroscope+grpc://HOST:PORT, "
+                         "parca+grpc://HOST:PORT (with grpcs or https by TLS), "
+                         "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://..., or "
+                         "s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION");
   from.TakeChoice<fleet::What>(
       "what", {{"wall", fleet::What::kWall}, {"on_cpu", fleet::What::kOnCpu}}, settings.what);
   from.TakeChoice<fleet::Compression>(
@@ -275,10 +356,20 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   from.TakeTexts("headers_from", settings.headers_from);
   from.TakeText("tls_ca", settings.tls_ca);
   if (!settings.tls_ca.empty() && !settings.tls)
-    from.Wrong("tls_ca", "needs a target with TLS: otlp+grpcs://, otlp+https:// or clickhouses://");
-  if (settings.kind == fleet::TargetKind::kFiles)
-    for (const char* key : {"headers_from", "timeout", "request"})
-      if (from.Find(key) != nullptr) from.Wrong(key, "is not for files");
+    from.Wrong("tls_ca", "needs a target with TLS: grpcs://, https:// or clickhouses://");
+  from.TakeText("credentials_from", settings.credentials_from);
+  if (from.Find("max_age") != nullptr)
+    from.TakeDuration("max_age", {.least = "1min", .most = "30d"}, settings.max_age);
+  const bool files = settings.kind == fleet::TargetKind::kFiles;
+  const bool s3 = settings.kind == fleet::TargetKind::kS3;
+  for (const char* key : {"headers_from", "timeout"})
+    if (files && from.Find(key) != nullptr) from.Wrong(key, "is not for files");
+  if ((files || s3) && from.Find("request") != nullptr)
+    from.Wrong("request", "is not for files: a profile is one of them");
+  if (s3 && settings.credentials_from.empty())
+    from.Wrong("credentials_from",
+               "must be set: a file with lines 'access_key: ...' and 'secret_key: ...'");
+  if (!s3 && !settings.credentials_from.empty()) from.Wrong("credentials_from", "is for s3 alone");
   from.TakeCount("rows", kLeastRows, kMostRows, settings.rows);
   if (settings.kind != fleet::TargetKind::kClickHouse && from.Find("rows") != nullptr)
     from.Wrong("rows", "is for clickhouse:// alone");
@@ -302,10 +393,15 @@ std::string ExportToml(const ExportSettings& settings) {
   add("spool", Quoted(std::to_string(settings.spool_bytes)));
   if (requests) {
     add("timeout", Quoted(DurationText(static_cast<std::uint64_t>(settings.timeout.count()))));
-    add("request", Quoted(std::to_string(settings.request_bytes)));
+    if (settings.kind != fleet::TargetKind::kS3)
+      add("request", Quoted(std::to_string(settings.request_bytes)));
     add("headers_from", Quoted(settings.headers_from));
   }
   if (settings.kind == fleet::TargetKind::kClickHouse) add("rows", std::to_string(settings.rows));
+  if (!settings.credentials_from.empty())
+    add("credentials_from", Quoted(settings.credentials_from));
+  if (settings.max_age.count() != 0)
+    add("max_age", Quoted(DurationText(static_cast<std::uint64_t>(settings.max_age.count()))));
   if (!settings.tls_ca.empty()) add("tls_ca", Quoted(settings.tls_ca));
   for (const RelabelRule& rule : settings.relabel) {
     text += "[[export.relabel]]\n";
@@ -323,10 +419,13 @@ const std::vector<ExportKey>& ExportKeys() {
   static const std::vector<ExportKey> keys = {
       {"name", "\"collector\"", "of this export: in status, in metrics, and of its spool"},
       {"to", "\"otlp+grpc://127.0.0.1:4317\"",
-       "where to: otlp+grpc://HOST:PORT or otlp+http://HOST:PORT[/PATH] for OTLP profiles, with "
-       "grpcs "
-       "or https by TLS; clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] for the tables of "
-       "a fleet, with clickhouses by TLS; files:/DIR for pprof files"},
+       "where to: otlp+grpc://HOST:PORT or otlp+http://HOST:PORT[/PATH] for OTLP profiles, "
+       "pyroscope+http://HOST:PORT[/PATH] or pyroscope+grpc://HOST:PORT, parca+grpc://HOST:PORT, "
+       "each with grpcs or https by TLS; clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] "
+       "for "
+       "the tables of a fleet, with clickhouses by TLS; "
+       "s3://BUCKET[/PREFIX][?endpoint=https://HOST:PORT&region=REGION] or files:/DIR for pprof "
+       "files"},
       {"what", "\"wall\"",
        "wall: all time of threads, by state and reason; on_cpu: running and spinning alone"},
       {"interval", "\"1min\"",
@@ -336,13 +435,21 @@ const std::vector<ExportKey>& ExportKeys() {
        "how much may wait on disk for a target that does not answer; then the oldest is lost"},
       {"timeout", "\"10s\"", "of one request, from 100ms to 5min; not for files"},
       {"request", "\"4MiB\"",
-       "largest request, without compression, from 64KiB to 64MiB (http: 20MiB by default); larger "
-       "profiles are split; not for files"},
+       "largest request, without compression, from 64KiB to 64MiB (otlp+http: 20MiB by default, "
+       "pyroscope: 1MiB); larger profiles are split, and halved where the receiver takes less; not "
+       "for files and s3"},
       {"rows", "2000",
        "of clickhouse alone: rows of one profile, from 10 to 100000; the least of them become one "
        "row (other) for each service, state and reason"},
       {"headers_from", "[\"/etc/profd/token\"]",
        "files with lines 'name: value', read again for each request; not for files"},
+      {"credentials_from", "\"/etc/profd/s3\"",
+       "of s3: file with lines 'access_key: VALUE', 'secret_key: VALUE' and, if there is one, "
+       "'session_token: VALUE', read again for each request"},
+      {"max_age", "\"1h\"",
+       "what waits for longer is passed over and counted as too_old, from 1min to 30d; pyroscope: "
+       "1h "
+       "by default, as its own limit; others: never"},
       {"tls_ca", "\"/etc/profd/ca.pem\"",
        "certificates of the authorities that sign the receiver's, in PEM; without it those of the "
        "system"},

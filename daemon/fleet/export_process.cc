@@ -29,10 +29,13 @@
 #include "daemon/base/files.h"
 #include "daemon/base/http/http_client.h"
 #include "daemon/fleet/exporter.h"
+#include "daemon/fleet/series/parca_target.h"
+#include "daemon/fleet/series/pyroscope_target.h"
 #include "daemon/fleet/targets/clickhouse_target.h"
 #include "daemon/fleet/targets/files_target.h"
 #include "daemon/fleet/targets/otlp_grpc_target.h"
 #include "daemon/fleet/targets/otlp_http_target.h"
+#include "daemon/fleet/targets/s3_target.h"
 
 namespace profd::fleet {
 namespace {
@@ -116,7 +119,14 @@ std::unique_ptr<Target> MakeTarget(const ExportSettings& settings, const std::st
     case TargetKind::kOtlpGrpc:
       return std::make_unique<OtlpGrpcTarget>(settings);
     case TargetKind::kClickHouse:
-      return std::make_unique<ClickHouseTarget>(settings, HostName());
+      return std::make_unique<ClickHouseTarget>(settings, host);
+    case TargetKind::kPyroscopeGrpc:
+    case TargetKind::kPyroscopeHttp:
+      return std::make_unique<PyroscopeTarget>(settings);
+    case TargetKind::kParcaGrpc:
+      return std::make_unique<ParcaTarget>(settings);
+    case TargetKind::kS3:
+      return std::make_unique<S3Target>(settings, host);
     case TargetKind::kOtlpHttp:
       break;
   }

@@ -197,37 +197,94 @@ void Exporter::SendOne() {
       return;
     }
   }
-  const auto entry = spool_->Read();
-  if (!entry) {
-    AddGap("spool_damaged", spool_->first_covers_ns());
-    spool_->RemoveFirst();
-    parts_.target->Lost();
-    send_error_ = entry.error().message;
-    return;
-  }
-  const Verdict verdict = parts_.target->Send(*entry, spool_->first());
+  if (!TakeOldest()) return;
+  while (pieces_.front().payload.size() >= too_large_bytes_ && SplitPiece()) continue;
+  const SpoolEntry& piece = pieces_.front();
+  const Verdict verdict = parts_.target->Send(piece, spool_->first());
   send_error_ = verdict.message;
   switch (verdict.kind) {
     case Verdict::Kind::kSent:
       ++status_.sent;
-      status_.sent_bytes += entry->payload.size();
-      status_.sent_until_unix_ns = std::max(status_.sent_until_unix_ns, entry->to_unix_ns);
+      status_.sent_bytes += piece.payload.size();
+      status_.sent_until_unix_ns = std::max(status_.sent_until_unix_ns, piece.to_unix_ns);
       break;
+    case Verdict::Kind::kTooLarge:
+      too_large_bytes_ = std::min(too_large_bytes_, piece.payload.size());
+      if (SplitPiece()) {
+        ++status_.retries;
+        next_send_ns_ = clock_.MonotonicNs();
+        return;
+      }
+      [[fallthrough]];
     case Verdict::Kind::kRefused:
-      AddGap(verdict.cause, entry->covers_ns);
-      TakeBack(entry->gaps);
+      AddGap(verdict.cause, piece.covers_ns);
+      TakeBack(piece.gaps);
       parts_.target->Lost();
       break;
     case Verdict::Kind::kLater:
       ++status_.retries;
+      if (!split_) pieces_.clear();  // it is in the spool
       next_send_ns_ =
           clock_.MonotonicNs() + std::max(verdict.retry_after_ns, backoff_.NextNs(parts_.random()));
       return;
   }
   backoff_.Reset();
-  spool_->RemoveFirst();
   next_send_ns_ = clock_.MonotonicNs();
-  if (!spool_->empty()) next_send_ns_ += PauseNs(entry->covers_ns, parts_.random());
+  pieces_.pop_front();
+  if (!pieces_.empty()) return;
+  const std::uint64_t covers_ns = spool_->first_covers_ns();
+  RemoveOldest();
+  if (!spool_->empty()) next_send_ns_ += PauseNs(covers_ns, parts_.random());
+}
+
+bool Exporter::TakeOldest() {
+  if (!pieces_.empty() && pieces_of_ == spool_->first()) return true;
+  pieces_.clear();  // of an entry that had to leave the spool: all of it is counted as lost
+  auto entry = spool_->Read();
+  if (!entry) {
+    AddGap("spool_damaged", spool_->first_covers_ns());
+    parts_.target->Lost();
+    RemoveOldest();
+    send_error_ = entry.error().message;
+    return false;
+  }
+  if (IsTooOld(*entry)) {
+    AddGap("too_old", entry->covers_ns);
+    TakeBack(entry->gaps);
+    parts_.target->Lost();
+    RemoveOldest();
+    return false;
+  }
+  pieces_of_ = spool_->first();
+  split_ = false;
+  pieces_.push_back(*std::move(entry));
+  return true;
+}
+
+bool Exporter::IsTooOld(const SpoolEntry& entry) const {
+  const auto most_ns = static_cast<std::uint64_t>(parts_.settings.max_age.count());
+  return most_ns != 0 && clock_.RealtimeNs() > entry.from_unix_ns + most_ns;
+}
+
+bool Exporter::SplitPiece() {
+  const SpoolEntry whole = pieces_.front();
+  auto parts = parts_.target->Split(whole.payload);
+  if (parts.size() < 2) return false;
+  split_ = true;
+  pieces_.pop_front();
+  const std::size_t count = parts.size();
+  for (std::size_t i = count; i-- > 0;) {
+    SpoolEntry piece = whole;
+    piece.covers_ns = whole.covers_ns * (i + 1) / count - whole.covers_ns * i / count;
+    if (i != 0) piece.gaps.clear();
+    piece.payload = std::move(parts[i]);
+    pieces_.push_front(std::move(piece));
+  }
+  return true;
+}
+
+void Exporter::RemoveOldest() {
+  spool_->RemoveFirst();
   if (const auto saved = SaveState(); !saved) send_error_ = saved.error().message;
 }
 
@@ -248,7 +305,8 @@ void Exporter::Describe() {
   status_.spool_limit_bytes = parts_.settings.spool_bytes;
   status_.spool_entries = spool_ ? spool_->size() : 0;
   status_.spool_bytes = spool_ ? spool_->bytes() : 0;
-  status_.last_error = send_error_.empty() ? read_error_ : send_error_;
+  const bool both = !send_error_.empty() && !read_error_.empty();
+  status_.last_error = send_error_ + (both ? "; " : "") + read_error_;
 }
 
 }  // namespace profd::fleet

@@ -1,7 +1,9 @@
 // Exporter: carries the history to one target, window by window.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -53,6 +55,13 @@ class Exporter {
   [[nodiscard]] Result<bool> ReadOne();
   [[nodiscard]] Result<void> SpoolPart(store::TailPart part);
   void SendOne();
+  // Reads the oldest entry, unless it is there already. False: it is damaged, or too old, and has
+  // left the spool.
+  [[nodiscard]] bool TakeOldest();
+  [[nodiscard]] bool IsTooOld(const SpoolEntry& entry) const;
+  // Replaces the first piece by two. False: it cannot be split.
+  [[nodiscard]] bool SplitPiece();
+  void RemoveOldest();
   void AddGap(const std::string& cause, std::uint64_t ns);
   void TakeBack(const Gaps& gaps);
   void Describe();
@@ -65,6 +74,12 @@ class Exporter {
   std::uint64_t next_entry_ = 0;             // of the spool, as it was saved
   Gaps unreported_;                          // gaps that no profile in the spool reports
   bool unsaved_ = false;                     // the state on disk is behind
+  // Of the oldest entry, what its receiver has not taken yet; more than one: it was too large.
+  // After a crash the whole entry is tried again, and is split in the same way.
+  std::deque<SpoolEntry> pieces_;
+  std::uint64_t pieces_of_ = 0;             // its number
+  bool split_ = false;                      // it was; the pieces are not in the spool
+  std::size_t too_large_bytes_ = SIZE_MAX;  // payloads from here on are split before they are sent
   Backoff backoff_;
   std::uint64_t next_read_ns_ = 0;
   std::uint64_t next_send_ns_ = 0;

@@ -1,11 +1,15 @@
 #include "daemon/base/http/http_client.h"
 
 #include <curl/curl.h>
+#include <openssl/sha.h>
 #include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
+
+#include "daemon/base/files.h"
 
 namespace profd {
 namespace {
@@ -59,6 +63,13 @@ int AskWhetherCancelled(void* from, curl_off_t, curl_off_t, curl_off_t, curl_off
   return (*static_cast<const std::function<bool()>*>(from))() ? 1 : 0;
 }
 
+// As 64 digits.
+std::string Sha256(std::string_view bytes) {
+  std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
+  ::SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), hash.data());
+  return HexBytes({reinterpret_cast<const char*>(hash.data()), hash.size()});
+}
+
 long Milliseconds(std::chrono::nanoseconds time) {
   return static_cast<long>(std::chrono::ceil<std::chrono::milliseconds>(time).count());
 }
@@ -84,11 +95,15 @@ Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
   const auto add = [&list](const char* line) {
     list.reset(curl_slist_append(list.release(), line));
   };
-  add("user-agent: profd/" PROFD_VERSION);
-  add("expect:");
+  const bool is_signed = !request.aws_region.empty();
+  // A signature is of all headers here, also of one that is not sent.
+  if (!is_signed) add("expect:");
+  // libcurl does not send it before version 8, and stores refuse requests without it.
+  if (is_signed) add(("x-amz-content-sha256: " + Sha256(request.body)).c_str());
   for (const std::string& header : request.headers) add(header.c_str());
   Receiving receiving{.answer = {}, .most_bytes = request.most_answer_bytes};
   curl_easy_reset(handle);  // the connection stays
+  curl_easy_setopt(handle, CURLOPT_USERAGENT, "profd/" PROFD_VERSION);
   curl_easy_setopt(handle, CURLOPT_URL, request.url.c_str());
   curl_easy_setopt(handle, CURLOPT_PROTOCOLS_STR, "http,https");
   curl_easy_setopt(handle, CURLOPT_NOSIGNAL, 1L);
@@ -114,7 +129,7 @@ Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
     curl_easy_setopt(handle, CURLOPT_PASSWORD, request.password.c_str());
   }
   const std::string signature = "aws:amz:" + request.aws_region + ":s3";
-  if (!request.aws_region.empty()) curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
+  if (is_signed) curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
   if (!request.tls_ca.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls_ca.c_str());
   if (const CURLcode code = curl_easy_perform(handle); code != CURLE_OK) {
     if (receiving.too_long)

@@ -27,11 +27,17 @@ bool IsPrintable(char c) { return c >= ' ' && c <= '~'; }
 
 }  // namespace
 
-Result<std::vector<Header>> ReadHeaders(const std::vector<std::string>& files) {
+ExportSettings WithoutCompression(ExportSettings settings) {
+  settings.compression = Compression::kNone;
+  return settings;
+}
+
+Result<std::vector<Header>> ReadHeaders(const std::vector<std::string>& files,
+                                        std::string_view key) {
   std::vector<Header> headers;
   for (const std::string& file : files) {
     const auto text = ReadFile(file, kMaxHeaderBytes);
-    if (!text) return text.error().Wrap("headers_from");
+    if (!text) return text.error().Wrap(key);
     std::size_t number = 0;
     for (std::string_view rest = *text; !rest.empty();) {
       ++number;

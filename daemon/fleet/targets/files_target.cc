@@ -32,6 +32,12 @@ std::string FileNamePart(std::string_view text) {
   return name.empty() ? "_" : name;
 }
 
+std::string ProfileFileName(std::string_view host, std::uint64_t from_unix_ns, std::uint64_t number,
+                            Compression how) {
+  return FileNamePart(host) + "-" + TimeText(from_unix_ns) + "-" + std::to_string(number) +
+         (how == Compression::kGzip ? ".pb.gz" : ".pb");
+}
+
 Result<EncodedProfile> FilesTarget::Encode(const ExportProfile& profile) {
   EncodedProfile encoded;
   if (profile.rows.empty()) return encoded;
@@ -44,9 +50,9 @@ Result<EncodedProfile> FilesTarget::Encode(const ExportProfile& profile) {
 Verdict FilesTarget::Send(const SpoolEntry& entry, std::uint64_t number) {
   std::error_code failed;
   std::filesystem::create_directories(settings_.address, failed);
-  const std::string ending = settings_.compression == Compression::kGzip ? ".pb.gz" : ".pb";
-  const std::string path = settings_.address + "/" + FileNamePart(host_) + "-" +
-                           TimeText(entry.from_unix_ns) + "-" + std::to_string(number) + ending;
+  const std::string path =
+      settings_.address + "/" +
+      ProfileFileName(host_, entry.from_unix_ns, number, settings_.compression);
   // A disk that is full or a folder that is missing may be there again: nothing is refused.
   if (const auto written = WriteWhole(path, entry.payload, 0640); !written)
     return {.kind = Verdict::Kind::kLater, .message = written.error().message};

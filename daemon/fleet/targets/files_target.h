@@ -1,6 +1,7 @@
 // FilesTarget: pprof files in a folder.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -23,6 +24,10 @@ class FilesTarget : public Target {
   const ExportSettings settings_;
   const std::string host_;
 };
+
+// HOST-20261128T051500Z-NUMBER.pb.gz, or .pb without compression.
+[[nodiscard]] std::string ProfileFileName(std::string_view host, std::uint64_t from_unix_ns,
+                                          std::uint64_t number, Compression how);
 
 // A name that is safe as a part of a path.
 [[nodiscard]] std::string FileNamePart(std::string_view text);

@@ -1,26 +1,22 @@
 #include "daemon/fleet/targets/otlp_grpc_target.h"
 
-#include <grpcpp/generic/generic_stub.h>
-#include <grpcpp/grpcpp.h>
+#include <grpcpp/support/status.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
+#include <cstddef>
 #include <utility>
-#include <vector>
 
-#include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 #include "daemon/fleet/targets/otlp_encoder.h"
+#include "daemon/fleet/targets/otlp_splitter.h"
 
 namespace profd::fleet {
 namespace {
 
 constexpr const char* kMethod =
     "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
-constexpr std::size_t kMaxCaBytes = 1u << 20;
 constexpr std::size_t kMaxMessageBytes = 300;
-constexpr int kMaxAnswerBytes = 1 << 20;
 constexpr std::int64_t kMostRetrySeconds = 3'600;
 
 constexpr std::array<std::string_view, 17> kCodes{
@@ -50,89 +46,38 @@ std::uint64_t RetryDelayNs(const std::string& details) {
   return 0;
 }
 
-grpc::ByteBuffer BufferOf(const std::string& bytes) {
-  const grpc::Slice slice(bytes);
-  return {&slice, 1};
-}
-
-std::string BytesOf(const grpc::ByteBuffer& buffer) {
-  std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) return {};
-  std::string bytes;
-  for (const grpc::Slice& slice : slices)
-    bytes.append(reinterpret_cast<const char*>(slice.begin()), slice.size());
-  return bytes;
-}
-
 }  // namespace
 
-struct OtlpGrpcTarget::Connection {
-  std::shared_ptr<grpc::Channel> channel;
-  std::unique_ptr<grpc::GenericStub> stub;
-};
-
-OtlpGrpcTarget::OtlpGrpcTarget(const ExportSettings& settings) : settings_(settings) {}
-OtlpGrpcTarget::~OtlpGrpcTarget() = default;
+OtlpGrpcTarget::OtlpGrpcTarget(const ExportSettings& settings)
+    : settings_(settings), channel_(settings, kMethod) {}
 
 Result<EncodedProfile> OtlpGrpcTarget::Encode(const ExportProfile& profile) {
   OtlpParts parts = EncodeOtlp(profile, settings_.request_bytes);
   return EncodedProfile{std::move(parts.requests), parts.too_large_ns};
 }
 
-Result<void> OtlpGrpcTarget::Connect() {
-  auto credentials = grpc::InsecureChannelCredentials();
-  if (settings_.tls) {
-    grpc::SslCredentialsOptions options;
-    if (!settings_.tls_ca.empty()) {
-      auto ca = ReadFile(settings_.tls_ca, kMaxCaBytes);
-      if (!ca) return ca.error().Wrap("tls_ca");
-      options.pem_root_certs = *std::move(ca);
-    }
-    credentials = grpc::SslCredentials(options);
-  }
-  grpc::ChannelArguments arguments;
-  // Pauses between tries are the exporter's.
-  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, 100);
-  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, 500);
-  arguments.SetMaxReceiveMessageSize(kMaxAnswerBytes);
-  arguments.SetUserAgentPrefix("profd/" PROFD_VERSION);
-  auto connection = std::make_unique<Connection>();
-  connection->channel =
-      grpc::CreateCustomChannel("dns:" + settings_.address, credentials, arguments);
-  connection->stub = std::make_unique<grpc::GenericStub>(connection->channel);
-  connection_ = std::move(connection);
-  return {};
+Verdict OtlpGrpcTarget::Send(const SpoolEntry& entry, std::uint64_t /*number*/) {
+  const auto answer = channel_.Call(entry.payload);
+  if (!answer) return {.kind = Verdict::Kind::kLater, .message = answer.error().message};
+  if (answer->code != 0) return VerdictOf(answer->code, answer->message, answer->details);
+  return VerdictOfAnswer(answer->body);
 }
 
-Verdict OtlpGrpcTarget::Send(const SpoolEntry& entry, std::uint64_t /*number*/) {
-  if (connection_ == nullptr)
-    if (const auto connected = Connect(); !connected)
-      return {.kind = Verdict::Kind::kLater, .message = connected.error().message};
-  const auto headers = ReadHeaders(settings_.headers_from);
-  if (!headers) return {.kind = Verdict::Kind::kLater, .message = headers.error().message};
-  grpc::ClientContext context;
-  for (const Header& header : *headers) context.AddMetadata(header.name, header.value);
-  if (settings_.compression == Compression::kGzip)
-    context.set_compression_algorithm(GRPC_COMPRESS_GZIP);
-  context.set_deadline(std::chrono::system_clock::now() +
-                       std::chrono::duration_cast<std::chrono::milliseconds>(settings_.timeout));
-  grpc::CompletionQueue queue;
-  grpc::ByteBuffer answer;
-  grpc::Status status;
-  const auto call =
-      connection_->stub->PrepareUnaryCall(&context, kMethod, BufferOf(entry.payload), &queue);
-  call->StartCall();
-  call->Finish(&answer, &status, nullptr);
-  void* tag = nullptr;
-  bool ok = false;
-  const bool done = queue.Next(&tag, &ok);
-  queue.Shutdown();
-  while (queue.Next(&tag, &ok)) continue;
-  if (!done) return {.kind = Verdict::Kind::kLater, .message = "the call was given up"};
-  if (!status.ok())
-    return VerdictOf(status.error_code(), status.error_message(), status.error_details());
-  return VerdictOfAnswer(BytesOf(answer));
+std::vector<std::string> OtlpGrpcTarget::Split(const std::string& payload) {
+  return SplitOtlp(payload);
+}
+
+bool SaysTooLarge(std::string_view message) {
+  std::string text(message);
+  std::ranges::transform(text, text.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  constexpr std::array<std::string_view, 6> kWords{
+      "larger than max",        "too large",
+      "exceeds maximum size",   "exceeds the maximum",
+      "exceeds the size limit", "exceeds the samples count limit"};
+  return std::ranges::any_of(
+      kWords, [&](std::string_view words) { return text.find(words) != std::string::npos; });
 }
 
 Verdict VerdictOf(int code, const std::string& message, const std::string& details) {
@@ -140,6 +85,13 @@ Verdict VerdictOf(int code, const std::string& message, const std::string& detai
   const std::string name(known ? kCodes[static_cast<std::size_t>(code)] : "unknown");
   const std::uint64_t delay_ns = RetryDelayNs(details);
   Verdict verdict{.message = name + ": " + Bounded(message)};
+  const bool of_size =
+      code == grpc::StatusCode::RESOURCE_EXHAUSTED || code == grpc::StatusCode::OUT_OF_RANGE;
+  if (of_size && delay_ns == 0 && SaysTooLarge(message)) {
+    verdict.kind = Verdict::Kind::kTooLarge;
+    verdict.cause = "refused_" + name;
+    return verdict;
+  }
   switch (code) {
     case grpc::StatusCode::CANCELLED:
     case grpc::StatusCode::DEADLINE_EXCEEDED:
@@ -151,7 +103,7 @@ Verdict VerdictOf(int code, const std::string& message, const std::string& detai
       verdict.retry_after_ns = delay_ns;
       return verdict;
     case grpc::StatusCode::RESOURCE_EXHAUSTED:
-      // Without a time for the next try it means a message that is too large.
+      // Without a time for the next try it will not be taken then either.
       if (delay_ns == 0) break;
       verdict.kind = Verdict::Kind::kLater;
       verdict.retry_after_ns = delay_ns;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "daemon/base/http/http_client.h"
 #include "daemon/fleet/profile/settings.h"
@@ -18,11 +19,18 @@ class OtlpHttpTarget : public Target {
 
   [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
   [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
+  [[nodiscard]] std::vector<std::string> Split(const std::string& payload) override;
 
  private:
   const ExportSettings settings_;
   HttpClient client_;
 };
+
+// Sends one message to the address of the export, with gzip where it wishes that.
+[[nodiscard]] Result<HttpAnswer> PostMessage(HttpClient& client, const ExportSettings& settings,
+                                             const std::vector<Header>& headers,
+                                             const std::string& content_type,
+                                             const std::string& message);
 
 // What a status of HTTP means for a request; `body` is that of the answer. 0 seconds: the receiver
 // does not say when to try again.

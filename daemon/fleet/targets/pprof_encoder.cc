@@ -4,9 +4,11 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "daemon/base/duration.h"
 #include "daemon/base/pprof/pprof_tables.h"
@@ -22,14 +24,25 @@ std::string_view WaitName(process::WaitReason reason) {
   return process::kWaitReasons[static_cast<std::size_t>(reason)].name;
 }
 
+// "[running]", "[blocked:lock]".
+std::string StateFrame(const ExportRow& row) {
+  std::string text = "[" + std::string(NameOf(row.part));
+  if (const auto wait = WaitName(row.wait); !wait.empty()) text += ":" + std::string(wait);
+  return text + "]";
+}
+
 class Encoder {
  public:
-  explicit Encoder(const ExportProfile& profile) : profile_(profile), locations_(profile) {}
+  Encoder(const ExportProfile& profile, const PprofShape& shape)
+      : profile_(profile), shape_(shape), locations_(profile) {}
 
-  pprof::Profile Encode() && {
+  pprof::Profile Encode(std::span<const ExportRow> rows) && {
     WriteHeader();
+    std::vector<std::vector<std::uint32_t>> stacks;
+    stacks.reserve(rows.size());
+    for (const ExportRow& row : rows) stacks.push_back(locations_.Of(row.node));
     AddMappings();
-    for (const ExportRow& row : profile_.rows) AddRow(row);
+    for (std::size_t i = 0; i < rows.size(); ++i) AddRow(rows[i], stacks[i]);
     return std::move(out_);
   }
 
@@ -38,7 +51,7 @@ class Encoder {
 
   void WriteHeader() {
     const std::string_view shown = profile_.on_cpu_only ? "cpu" : "wall";
-    tables_.SetType(out_.add_sample_type(), "samples", "count");
+    if (shape_.count_type) tables_.SetType(out_.add_sample_type(), "samples", "count");
     if (!profile_.on_cpu_only) tables_.SetType(out_.add_sample_type(), "wall", "nanoseconds");
     tables_.SetType(out_.add_sample_type(), "cpu", "nanoseconds");
     if (!profile_.on_cpu_only) tables_.SetType(out_.add_sample_type(), "off_cpu", "nanoseconds");
@@ -48,6 +61,7 @@ class Encoder {
     out_.set_time_nanos(static_cast<std::int64_t>(profile_.start_unix_ns));
     out_.set_duration_nanos(static_cast<std::int64_t>(profile_.duration_ns));
     out_.add_comment(String("profd " + profile_.profd_version + ", host " + profile_.host));
+    if (!shape_.notes) return;
     for (const auto& [cause, ns] : profile_.gaps)
       out_.add_comment(String("gap before this profile: " + DurationText(ns) + ", " + cause));
     for (const NamedCount& lost : profile_.lost)
@@ -61,7 +75,8 @@ class Encoder {
       std::string build_id;
     };
     std::map<std::string, Range> modules;
-    for (const symbolize::Frame& frame : profile_.frames) {
+    for (const auto& frames : locations_.all()) {
+      const symbolize::Frame& frame = profile_.frames[frames.back()];
       if (frame.module.empty()) continue;
       Range& range = modules[frame.module];
       range.first = std::min(range.first, frame.offset);
@@ -74,25 +89,30 @@ class Encoder {
     }
   }
 
-  void AddRow(const ExportRow& row) {
+  // `stack`: numbers of locations.
+  void AddRow(const ExportRow& row, const std::vector<std::uint32_t>& stack) {
     pprof::Sample* sample = out_.add_sample();
-    if (const std::string pseudo = PseudoStack(row); !pseudo.empty()) {
+    const std::string pseudo = PseudoStack(row);
+    if (!pseudo.empty()) {
       sample->add_location_id(PseudoLocation(pseudo));
     } else {
-      for (const std::uint32_t number : locations_.Of(row.node))
-        sample->add_location_id(Location(number));
+      for (const std::uint32_t number : stack) sample->add_location_id(Location(number));
     }
+    if (const std::string root = StateFrame(row); shape_.state_as_root && root != pseudo)
+      sample->add_location_id(PseudoLocation(root));
     const bool on_cpu = IsOnCpu(row.part);
     const bool off_cpu = row.part == Part::kRunnable || row.part == Part::kBlocked;
     const auto add = [sample](std::uint64_t value) {
       sample->add_value(static_cast<std::int64_t>(value));
     };
-    add(row.count);
+    if (shape_.count_type) add(row.count);
     if (!profile_.on_cpu_only) add(row.ns);
     add(on_cpu ? row.ns : 0);
     if (!profile_.on_cpu_only) add(off_cpu ? row.ns : 0);
-    for (const auto& [name, value] : profile_.label_sets[row.labels])
-      tables_.AddLabel(sample, name, value);
+    if (shape_.process_labels)
+      for (const auto& [name, value] : profile_.label_sets[row.labels])
+        tables_.AddLabel(sample, name, value);
+    if (!shape_.thread_labels) return;
     tables_.AddLabel(sample, "thread", profile_.threads[row.thread]);
     tables_.AddLabel(sample, "state", NameOf(row.part));
     if (const auto wait = WaitName(row.wait); !wait.empty()) tables_.AddLabel(sample, "wait", wait);
@@ -132,6 +152,7 @@ class Encoder {
   }
 
   const ExportProfile& profile_;
+  const PprofShape shape_;
   StackLocations locations_;
   pprof::Profile out_;
   PprofTables tables_{out_};
@@ -142,7 +163,14 @@ class Encoder {
 
 }  // namespace
 
-pprof::Profile EncodePprof(const ExportProfile& profile) { return Encoder(profile).Encode(); }
+pprof::Profile EncodePprof(const ExportProfile& profile, std::span<const ExportRow> rows,
+                           const PprofShape& shape) {
+  return Encoder(profile, shape).Encode(rows);
+}
+
+pprof::Profile EncodePprof(const ExportProfile& profile) {
+  return EncodePprof(profile, profile.rows, PprofShape());
+}
 
 Result<std::string> PprofBytes(const pprof::Profile& profile, Compression how) {
   std::string bytes;

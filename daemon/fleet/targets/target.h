@@ -19,12 +19,13 @@ struct EncodedProfile {
 struct Verdict {
   enum class Kind : std::uint8_t {
     kSent,
-    kLater,   // nothing was taken; it may be the next time
-    kRefused  // and always will be
+    kLater,     // nothing was taken; it may be the next time
+    kTooLarge,  // nothing was taken, nor will be before it is split
+    kRefused    // and always will be
   };
   Kind kind = Kind::kSent;
-  std::string cause = {};            // of kRefused, as a name: "refused_invalid_argument"
-  std::string message = {};          // for people; "" of kSent
+  std::string cause = {};    // of kRefused and kTooLarge, as a name: "refused_invalid_argument"
+  std::string message = {};  // for people; "" of kSent
   std::uint64_t retry_after_ns = 0;  // of kLater: what the receiver wishes; 0: nothing
 };
 
@@ -38,6 +39,11 @@ class Target {
   [[nodiscard]] virtual Verdict Send(const SpoolEntry& entry, std::uint64_t number) = 0;
   // An entry has left the spool, and the receiver does not have it.
   virtual void Lost() {}
+  // Smaller requests whose sums are those of this one; the same each time. Fewer than two: it
+  // cannot be split.
+  [[nodiscard]] virtual std::vector<std::string> Split(const std::string& /*payload*/) {
+    return {};
+  }
 };
 
 }  // namespace profd::fleet

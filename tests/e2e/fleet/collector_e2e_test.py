@@ -19,7 +19,7 @@ receivers:
   otlp:
     protocols:
       grpc: {endpoint: "127.0.0.1:%d"}
-      http: {endpoint: "127.0.0.1:%d"}
+      http: {endpoint: "127.0.0.1:%d", max_request_body_size: %d}
 exporters:
   file: {path: "%s"}
 service:
@@ -43,10 +43,10 @@ def free_port():
 
 @unittest.skipIf(collector() is None, "there is no OpenTelemetry Collector: scripts/collector --build makes one")
 class Collector(ExportingProfd):
-    def start_collector(self):
+    def start_collector(self, most_bytes=20 << 20):
         ports = free_port(), free_port()
         with open(self.path("collector.yaml"), "w", encoding="utf-8") as file:
-            file.write(CONFIG % (*ports, self.path("collected.json")))
+            file.write(CONFIG % (*ports, most_bytes, self.path("collected.json")))
         with open(self.path("collector.log"), "wb") as log:
             process = subprocess.Popen([collector(), "--config", self.path("collector.yaml"),
                                         "--feature-gates=+service.profilesSupport"], stderr=log, stdout=log)
@@ -106,10 +106,16 @@ class Collector(ExportingProfd):
         _, http = self.start_collector()
         self.compare(f'name = "http"\nto = "otlp+http://127.0.0.1:{http}"\ninterval = "2s"\n')
 
-    def compare(self, export):
+    def test_takes_halves_of_what_is_too_large_for_it(self):
+        """It answers 400 to a body of more bytes."""
+        _, http = self.start_collector(most_bytes=12_000)
+        self.compare(f'name = "http"\nto = "otlp+http://127.0.0.1:{http}"\ninterval = "2s"\n', halved=True)
+
+    def compare(self, export, halved=False):
         self.run_program()
         self.export(export, self.files())
-        self.await_true(lambda: len(self.collected()) >= 4, "the Collector has written four requests")
+        self.await_true(lambda: len({begin for request in self.collected() for begin in self.sums(request)}) >= 4,
+                        "the Collector has written requests of four times")
         self.await_true(lambda: len(self.written()) >= 4, "four files")
         files = {sums.begin: sums for sums in (PprofSums(self, path) for path in self.written())}
         collected = collections.defaultdict(collections.Counter)
@@ -118,6 +124,9 @@ class Collector(ExportingProfd):
                 collected[begin].update(sums)
         common = sorted(files.keys() & collected.keys())
         self.assertGreaterEqual(len(common), 3)
+        if halved:
+            self.assertGreater(len(self.collected()), len(collected))
+            common = common[:-1]  # the last one may have come in part
         for begin in common:
             self.assertEqual(collected[begin], files[begin].by_state)
         self.assertGreater(collected[common[-1]][SERVICE, "blocked"], 0)

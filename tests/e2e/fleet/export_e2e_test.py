@@ -1,5 +1,6 @@
 """Exports of a real profd: what receivers get, and what becomes of it when they do not take it."""
 
+import collections
 import json
 import os
 import re
@@ -196,6 +197,53 @@ class Exports(ExportingProfd):
         url = re.search(r"http://127\.0\.0\.1:\d+", self.log()).group(0)
         self.assertRegex(get(url + "/metrics")[1],
                          r'profd_export_gap_seconds_total\{export="otlp",cause="refused_invalid_argument"\} [1-9]')
+
+    def test_requests_that_are_too_large_for_a_receiver_are_halved(self):
+        """gRPC itself refuses what is larger than its limit."""
+        receiver = Receiver(most_bytes=12_000)
+        self.addCleanup(receiver.stop)
+        self.run_program()
+        self.export(self.otlp(receiver.port), self.files())
+        self.await_true(lambda: len({sums.times[0] for sums in self.sums(receiver)}) >= 4, "requests of four times")
+        self.await_true(lambda: len(self.written()) >= 4, "four files")
+        parts = {}
+        for sums in self.sums(receiver):
+            parts.setdefault(sums.times[0][0], []).append(sums)
+        ids = [one for sums in self.sums(receiver) for one in sums.ids]
+        self.assertEqual(len(ids), len(set(ids)))
+        # The last time may have come in part.
+        whole = sorted(parts)[:-1]
+        files = {sums.begin: sums for sums in (PprofSums(self, path) for path in self.written())}
+        common = [begin for begin in whole if begin in files]
+        self.assertTrue(common)
+        for begin in common:
+            self.assertGreater(len(parts[begin]), 1)
+            total = sum((sums.by_state for sums in parts[begin]), start=collections.Counter())
+            self.assertEqual(total, +files[begin].by_state)
+        self.assertNotIn("never sent", self.status())
+
+    def test_a_disk_that_is_full_loses_nothing_that_the_history_has(self):
+        """The folder of exports is a file system of 128 KiB, and the receiver is away."""
+        receiver = Receiver()
+        port = receiver.port
+        receiver.stop()
+        exports = self.path("history/exports")
+        os.makedirs(exports)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "profd-test", exports], check=True)
+        self.addCleanup(subprocess.run, ["umount", "--lazy", exports], check=True)
+        self.run_program()
+        self.export(self.otlp(port, 'compression = "none"'))
+        self.await_true(lambda: "no space left on device" in self.trouble(), "the full disk is said")
+        spool = os.path.join(exports, "otlp", "spool")
+        self.assertFalse([name for name in os.listdir(spool) if not name.endswith(".entry")])
+        again = self.receiver(port)
+        self.await_requests(again, 12)
+        times = [sums.times[0] for sums in self.once(again)]
+        self.assertEqual(times, sorted(times))
+        for (_, end), (begin, _) in zip(times, times[1:]):
+            self.assertLess(abs(begin - end), 1_000_000_000, "no window is missing")
+        self.await_true(lambda: self.trouble() == "", "all is well again")
+        self.assertNotIn("never sent", self.status())
 
     def test_a_receiver_that_hangs_delays_nothing_else(self):
         receiver = self.receiver()

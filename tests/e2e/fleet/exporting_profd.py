@@ -4,6 +4,7 @@ import collections
 import gzip
 import http.server
 import importlib
+import json
 import os
 import re
 import subprocess
@@ -18,7 +19,6 @@ sys.path.insert(0, os.path.join(FOLDER, "..", "service"))
 
 from running_profd import RunningProfd  # noqa: E402
 
-METHOD = "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
 STATES = {"running", "spinning", "runnable", "blocked", "stolen"}
 
 # One thread; its sleeps are a wait that cannot be mistaken.
@@ -49,8 +49,11 @@ PPROF, OTLP = messages()
 class Receiver:
     """Takes requests of OTLP profiles over gRPC. `answer` is called with each request before it is taken."""
 
-    def __init__(self, port=0, identity=None):
-        """`identity`: PEM files of a key and its certificate, for TLS."""
+    SERVICE = "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
+    METHOD = "Export"
+
+    def __init__(self, port=0, identity=None, most_bytes=None):
+        """`identity`: PEM files of a key and its certificate, for TLS. `most_bytes`: of a request."""
         import grpc
 
         self.requests = []
@@ -58,8 +61,10 @@ class Receiver:
         self.seen = threading.Condition()
         self.answer = lambda context: None
         handler = grpc.unary_unary_rpc_method_handler(self.export)
-        self.server = grpc.server(futures.ThreadPoolExecutor(4))
-        self.server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(METHOD, {"Export": handler}),))
+        options = [("grpc.max_receive_message_length", most_bytes)] if most_bytes else None
+        self.server = grpc.server(futures.ThreadPoolExecutor(4), options=options)
+        self.server.add_generic_rpc_handlers(
+            (grpc.method_handlers_generic_handler(self.SERVICE, {self.METHOD: handler}),))
         if identity:
             texts = []
             for path in identity:
@@ -297,6 +302,11 @@ class ExportingProfd(RunningProfd):
 
     def status(self):
         return self.profctl("status").stdout
+
+    def trouble(self):
+        """What the last tries of the first export said, whole."""
+        exports = json.loads(self.profctl("status", "--json").stdout).get("exports", [])
+        return exports[0].get("last_error", "") if exports else ""
 
     def exporter(self, daemon):
         """The pid of profd-export."""

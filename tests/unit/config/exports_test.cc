@@ -120,6 +120,56 @@ TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
               HasSubstr("rows is for clickhouse:// alone"));
 }
 
+TEST(ExportsTest, PyroscopeAndParcaHaveTheirOwnDefaults) {
+  const auto exports = Parsed(
+      "[[export]]\nname = \"a\"\nto = \"pyroscope+http://127.0.0.1:4040\"\n"
+      "[[export]]\nname = \"b\"\nto = \"pyroscope+https://x:443/base/\"\nmax_age = \"2h\"\n"
+      "[[export]]\nname = \"c\"\nto = \"pyroscope+grpcs://x:4040\"\n"
+      "[[export]]\nname = \"d\"\nto = \"parca+grpc://x:7070\"\n");
+  ASSERT_EQ(exports.size(), 4u);
+  EXPECT_EQ(exports[0].kind, fleet::TargetKind::kPyroscopeHttp);
+  EXPECT_EQ(exports[0].address, "http://127.0.0.1:4040/push.v1.PusherService/Push");
+  EXPECT_EQ(exports[0].request_bytes, 1u << 20);
+  EXPECT_EQ(exports[0].max_age, std::chrono::hours(1));
+  EXPECT_EQ(exports[1].address, "https://x:443/base/push.v1.PusherService/Push");
+  EXPECT_TRUE(exports[1].tls);
+  EXPECT_EQ(exports[1].max_age, std::chrono::hours(2));
+  EXPECT_EQ(exports[2].kind, fleet::TargetKind::kPyroscopeGrpc);
+  EXPECT_EQ(exports[2].address, "x:4040");
+  EXPECT_TRUE(exports[2].tls);
+  EXPECT_EQ(exports[3].kind, fleet::TargetKind::kParcaGrpc);
+  EXPECT_EQ(exports[3].address, "x:7070");
+  EXPECT_EQ(exports[3].max_age, std::chrono::nanoseconds(0));
+  std::string text;
+  for (const auto& one : exports) text += ExportToml(one);
+  EXPECT_EQ(Parsed(text), exports);
+}
+
+TEST(ExportsTest, S3HasABucketAPrefixAndKeysInAFile) {
+  const std::string keys = "credentials_from = \"/etc/keys\"\n";
+  const auto exports = Parsed(
+      "[[export]]\nname = \"a\"\nto = "
+      "\"s3://bucket/a/b?endpoint=http://127.0.0.1:9000&region=eu-1\"\n" +
+      keys + "[[export]]\nname = \"b\"\nto = \"s3://bucket\"\n" + keys);
+  ASSERT_EQ(exports.size(), 2u);
+  EXPECT_EQ(exports[0].kind, fleet::TargetKind::kS3);
+  EXPECT_EQ(exports[0].address, "http://127.0.0.1:9000/bucket/a/b");
+  EXPECT_EQ(exports[0].region, "eu-1");
+  EXPECT_EQ(exports[0].credentials_from, "/etc/keys");
+  EXPECT_FALSE(exports[0].tls);
+  EXPECT_EQ(exports[1].address, "https://s3.us-east-1.amazonaws.com/bucket");
+  EXPECT_TRUE(exports[1].tls);
+  std::string text;
+  for (const auto& one : exports) text += ExportToml(one);
+  EXPECT_EQ(Parsed(text), exports);
+  EXPECT_THAT(Problem("name = \"a\"\nto = \"s3://b\"\n"),
+              HasSubstr("credentials_from must be set: a file with lines 'access_key: ...'"));
+  EXPECT_THAT(Problem("name = \"a\"\nto = \"s3://b\"\nrequest = \"1MiB\"\n" + keys),
+              HasSubstr("request is not for files"));
+  EXPECT_THAT(Problem("name = \"a\"\n" + kTo + keys),
+              HasSubstr("credentials_from is for s3 alone"));
+}
+
 TEST(ExportsTest, QuotesOfAnySort) {
   auto exports = Parsed("[[export]]\nname = \"a\"\nto = \"files:/x\\\"\\\\\\u0001\"\n");
   ASSERT_EQ(exports.size(), 1u);
@@ -133,13 +183,42 @@ TEST(ExportsTest, ProblemsNameTheirLineAndWhatIsRight) {
   EXPECT_THAT(Problem("name = \"../x\"\n" + kTo), HasSubstr("p.toml:2: name must be set"));
   EXPECT_EQ(Problem("name = \"a\"\n"),
             "p.toml:1: to is ''; it must be files:/DIR, otlp+grpc://HOST:PORT, "
-            "otlp+grpcs://HOST:PORT, otlp+http://HOST:PORT, otlp+https://HOST:PORT, "
-            "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://...");
-  for (const char* to :
-       {"files:x", "files:/", "http://x:1", "otlp+grpc://x", "otlp+grpc://x:0", "otlp+grpc://:4317",
-        "otlp+grpc://x:65536", "otlp+http://x", "otlp+httpx://y:1", "otlp+http://a@b:1/",
-        "otlp+http://x:1/ y", "clickhouse://", "clickhouse://x:0/d", "clickhouse://u:p@x/d",
-        "otlp+grpc://x:1/y", "otlp+grpc://::1:4317", "otlp+grpc://a@b:1"})
+            "otlp+http://HOST:PORT, pyroscope+http://HOST:PORT, pyroscope+grpc://HOST:PORT, "
+            "parca+grpc://HOST:PORT (with grpcs or https by TLS), "
+            "clickhouse://[USER@]HOST[:PORT]/DATABASE or clickhouses://..., or "
+            "s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION");
+  for (const char* to : {"files:x",
+                         "files:/",
+                         "http://x:1",
+                         "otlp+grpc://x",
+                         "otlp+grpc://x:0",
+                         "otlp+grpc://:4317",
+                         "otlp+grpc://x:65536",
+                         "otlp+http://x",
+                         "otlp+httpx://y:1",
+                         "otlp+http://a@b:1/",
+                         "otlp+http://x:1/ y",
+                         "clickhouse://",
+                         "clickhouse://x:0/d",
+                         "clickhouse://u:p@x/d",
+                         "otlp+grpc://x:1/y",
+                         "otlp+grpc://::1:4317",
+                         "otlp+grpc://a@b:1",
+                         "pyroscope://x:1",
+                         "pyroscope+grpcx://y:1",
+                         "pyroscope+http://x",
+                         "parca+http://x:1",
+                         "parca+grpc://x",
+                         "s3://",
+                         "s3:///x",
+                         "s3://b/../x",
+                         "s3://b/x/",
+                         "s3://b/a b",
+                         "s3://b?endpoint=x:1",
+                         "s3://b?endpoint=http://x:1/y",
+                         "s3://b?region=",
+                         "s3://b?region=a/b",
+                         "s3://b?key=secret"})
     EXPECT_THAT(Problem("name = \"a\"\nto = \"" + std::string(to) + "\"\n"),
                 HasSubstr("p.toml:3: to is '"))
         << to;
@@ -151,7 +230,7 @@ TEST(ExportsTest, ProblemsNameTheirLineAndWhatIsRight) {
   EXPECT_THAT(Problem(good + "spool = \"1KiB\"\n"), HasSubstr("at least 1024KiB"));
   EXPECT_THAT(Problem(good + "request = \"1GiB\"\n"), HasSubstr("at most 64MiB"));
   EXPECT_THAT(Problem(good + "headers_from = \"x\"\n"), HasSubstr("list of strings"));
-  EXPECT_THAT(Problem(good + "tls_ca = \"x\"\n"), HasSubstr("otlp+grpcs://"));
+  EXPECT_THAT(Problem(good + "tls_ca = \"x\"\n"), HasSubstr("grpcs://"));
   EXPECT_THAT(Problem(good + "url = \"x\"\n"),
               HasSubstr("p.toml:4: unknown key 'url'; [[export]] has name, to, what"));
   EXPECT_THAT(Problem("name = \"a\"\nto = \"files:/x\"\ntimeout = \"1s\"\n"),

@@ -29,7 +29,10 @@ struct Received {
   std::vector<Gaps> gaps;
   std::size_t parts = 1;  // requests of a profile
   std::size_t bytes = 100;
-  std::uint64_t lost = 0;  // how often the target heard of it
+  std::uint64_t lost = 0;           // how often the target heard of it
+  std::size_t limit = SIZE_MAX;     // larger ones are to be split
+  std::vector<std::size_t> tried;   // sizes
+  std::vector<std::size_t> pieces;  // sizes of what was taken
 };
 
 class FakeTarget : public Target {
@@ -41,6 +44,9 @@ class FakeTarget : public Target {
   }
   Verdict Send(const SpoolEntry& entry, std::uint64_t number) override {
     ++received_.tries;
+    received_.tried.push_back(entry.payload.size());
+    if (entry.payload.size() > received_.limit)
+      return {.kind = Kind::kTooLarge, .cause = "refused_large", .message = "too large"};
     Verdict verdict;
     if (!received_.verdicts.empty()) {
       verdict = received_.verdicts.front();
@@ -50,9 +56,14 @@ class FakeTarget : public Target {
     received_.taken.push_back((entry.from_unix_ns - kStartUnixNs) / kMinute);
     received_.numbers.push_back(number);
     received_.gaps.push_back(entry.gaps);
+    received_.pieces.push_back(entry.payload.size());
     return verdict;
   }
   void Lost() override { ++received_.lost; }
+  std::vector<std::string> Split(const std::string& payload) override {
+    if (payload.size() < 2) return {};
+    return {payload.substr(0, payload.size() / 2), payload.substr(payload.size() / 2)};
+  }
 
  private:
   Received& received_;
@@ -296,6 +307,91 @@ TEST_F(ExporterTest, ADamagedEntryDoesNotHoldUpTheOthers) {
   Run(*exporter);
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{1}));
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_damaged", kMinute}}));
+}
+
+TEST_F(ExporterTest, ThatTheLastEntryIsDamagedIsNotForgottenByARestart) {
+  const auto store = Open();
+  {
+    const auto exporter = Make();
+    Run(*exporter);
+    received_.verdicts = {Unavailable()};
+    PutMinutes(*store, 1);
+    Run(*exporter);
+    folder_.Write("exports/test/spool/0000000000000001-60000000000.entry", "damaged");
+    Later(300);
+    Run(*exporter);
+  }
+  const auto exporter = Make();
+  Run(*exporter);
+  EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_damaged", kMinute}}));
+  PutMinutes(*store, 1);
+  Later(300);
+  Run(*exporter);
+  ASSERT_EQ(received_.gaps.size(), 1u);
+  EXPECT_EQ(received_.gaps[0], (Gaps{{"spool_damaged", kMinute}}));
+}
+
+TEST_F(ExporterTest, WhatIsTooLargeIsHalvedUntilTheReceiverTakesIt) {
+  const auto store = Open();
+  const auto exporter = Make();
+  Run(*exporter);
+  received_.limit = 30;
+  PutMinutes(*store, 2);
+  Run(*exporter);
+  // The first entry teaches the limit, the second one is halved before it is sent.
+  EXPECT_EQ(received_.tried, (std::vector<std::size_t>{100, 50, 25, 25, 25, 25, 25, 25, 25, 25}));
+  EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
+  EXPECT_EQ(exporter->status().spool_entries, 0u);
+  EXPECT_EQ(exporter->status().sent, 8u);
+  EXPECT_EQ(exporter->status().sent_bytes, 200u);
+  EXPECT_TRUE(exporter->status().gaps.empty());
+  EXPECT_EQ(exporter->status().last_error, "");
+}
+
+TEST_F(ExporterTest, WhatWasTakenOfAnEntryIsNotSentAgain) {
+  const auto store = Open();
+  const auto exporter = Make();
+  Run(*exporter);
+  received_.limit = 50;
+  received_.verdicts = {Verdict(), Unavailable()};
+  PutMinutes(*store, 1);
+  Run(*exporter);
+  EXPECT_EQ(received_.pieces, (std::vector<std::size_t>{50}));
+  EXPECT_EQ(exporter->status().spool_entries, 1u);
+  EXPECT_EQ(exporter->status().last_error, "unavailable: down");
+  Later(300);
+  Run(*exporter);
+  EXPECT_EQ(received_.pieces, (std::vector<std::size_t>{50, 50}));
+  EXPECT_EQ(exporter->status().spool_entries, 0u);
+}
+
+TEST_F(ExporterTest, WhatCannotBeHalvedIsRefusedForItsShare) {
+  const auto store = Open();
+  const auto exporter = Make();
+  Run(*exporter);
+  received_.limit = 0;
+  received_.bytes = 4;
+  PutMinutes(*store, 1);
+  Run(*exporter);
+  EXPECT_TRUE(received_.taken.empty());
+  EXPECT_EQ(exporter->status().gaps, (Gaps{{"refused_large", kMinute}}));
+  EXPECT_EQ(exporter->status().spool_entries, 0u);
+}
+
+TEST_F(ExporterTest, WhatIsTooOldIsPassedOverAndReported) {
+  settings_.max_age = std::chrono::hours(1);
+  const auto store = Open();
+  const auto exporter = Make();
+  Run(*exporter);
+  received_.verdicts = {Unavailable()};
+  PutMinutes(*store, 2);
+  Run(*exporter);
+  EXPECT_EQ(exporter->status().spool_entries, 2u);
+  At(3600 + 61);  // the first begins more than an hour ago, and so does the second
+  Run(*exporter);
+  EXPECT_TRUE(received_.taken.empty());
+  EXPECT_EQ(exporter->status().gaps, (Gaps{{"too_old", 2 * kMinute}}));
+  EXPECT_EQ(exporter->status().spool_entries, 0u);
 }
 
 TEST_F(ExporterTest, WithoutAHistoryItWaits) {

@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "daemon/fleet/targets/otlp_splitter.h"
 #include "daemon/process/wait_reason.h"
 #include "tests/unit/store/window_maker.h"
 
@@ -208,6 +209,55 @@ TEST(OtlpEncoderTest, RowsThatAreTooLargeAloneAreCounted) {
   const OtlpParts parts = EncodeOtlp(profile, 10);
   EXPECT_TRUE(parts.requests.empty());
   EXPECT_EQ(parts.too_large_ns, TotalNs(profile));
+}
+
+TEST(OtlpEncoderTest, RequestsAreHalvedDownToOneSampleAndSumsStay) {
+  ExportProfile profile = Exported();
+  profile.gaps = {{"spool_full", 5}};
+  std::vector<std::string> waiting = EncodeOtlp(profile, kNoLimit).requests;
+  const std::size_t whole = waiting[0].size();
+  Reading::Sums sums;
+  std::set<std::string> ids;
+  std::map<std::string, std::int64_t> notes;
+  std::size_t requests = 0;
+  while (!waiting.empty()) {
+    const std::string bytes = waiting.back();
+    waiting.pop_back();
+    const auto halves = SplitOtlp(bytes);
+    EXPECT_EQ(SplitOtlp(bytes), halves);
+    for (const std::string& half : halves)
+      EXPECT_LT(half.size(), bytes.size() == whole ? whole * 3 / 4 : bytes.size());
+    waiting.insert(waiting.end(), halves.begin(), halves.end());
+    if (!halves.empty()) continue;
+    const auto request = Parsed(bytes);
+    const Reading reading(request);
+    for (const auto& [key, ns] : reading.sums) sums[key] += ns;
+    for (const auto& [name, count] : reading.notes) notes[name] += count;
+    ids.insert(reading.ids.begin(), reading.ids.end());
+    ++requests;
+  }
+  EXPECT_EQ(sums, SumsOf(profile));
+  EXPECT_EQ(ids.size(), requests);
+  EXPECT_EQ(notes.at("profd.gap.spool_full"), 5);
+  EXPECT_EQ(notes.at("profd.lost.ring_full"), 1);
+}
+
+TEST(OtlpEncoderTest, DamagedRequestsAreNotSplit) {
+  EXPECT_TRUE(SplitOtlp("\xff\xff").empty());
+  EXPECT_TRUE(SplitOtlp("").empty());
+  auto request = Parsed(EncodeOtlp(Exported(), kNoLimit).requests[0]);
+  for (const int wrong : {-1, 1'000'000}) {
+    auto damaged = request;
+    damaged.mutable_resource_profiles(0)
+        ->mutable_scope_profiles(0)
+        ->mutable_profiles(0)
+        ->mutable_samples(0)
+        ->set_stack_index(wrong);
+    EXPECT_TRUE(SplitOtlp(damaged.SerializeAsString()).empty());
+    damaged = request;
+    damaged.mutable_dictionary()->mutable_function_table(1)->set_name_strindex(wrong);
+    EXPECT_TRUE(SplitOtlp(damaged.SerializeAsString()).empty());
+  }
 }
 
 TEST(OtlpEncoderTest, TheSameProfileHasTheSameBytes) {

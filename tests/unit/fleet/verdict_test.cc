@@ -1,9 +1,11 @@
 // What answers of receivers mean.
 #include <gtest/gtest.h>
 
+#include "daemon/fleet/series/pyroscope_target.h"
 #include "daemon/fleet/targets/otlp.pb.h"
 #include "daemon/fleet/targets/otlp_grpc_target.h"
 #include "daemon/fleet/targets/otlp_http_target.h"
+#include "daemon/fleet/targets/s3_target.h"
 
 namespace profd::fleet {
 namespace {
@@ -33,7 +35,7 @@ TEST(VerdictTest, CodesThatOtlpCallsRetryable) {
 }
 
 TEST(VerdictTest, ExhaustedIsTransientOnlyWithATimeForTheNextTry) {
-  EXPECT_EQ(VerdictOf(8, "too large", "").cause, "refused_resource_exhausted");
+  EXPECT_EQ(VerdictOf(8, "no quota", "").cause, "refused_resource_exhausted");
   EXPECT_EQ(VerdictOf(8, "", Details(3, 5, "x/google.rpc.Other")).kind, Kind::kRefused);
   const Verdict later = VerdictOf(8, "", Details(3, 5));
   EXPECT_EQ(later.kind, Kind::kLater);
@@ -68,7 +70,7 @@ TEST(VerdictTest, StatusesOfHttp) {
     EXPECT_EQ(VerdictOfHttp(status, "", 7).retry_after_ns, 7'000'000'000u);
     EXPECT_EQ(VerdictOfHttp(status, "", UINT64_MAX).retry_after_ns, 3'600'000'000'000u);
   }
-  for (const long status : {0L, 100L, 301L, 400L, 401L, 404L, 413L, 415L, 500L, 501L}) {
+  for (const long status : {0L, 100L, 301L, 400L, 401L, 404L, 415L, 500L, 501L}) {
     const Verdict refused = VerdictOfHttp(status, "why", 7);
     EXPECT_EQ(refused.kind, Kind::kRefused) << status;
     EXPECT_EQ(refused.cause, "refused_http_" + std::to_string(status));
@@ -79,6 +81,68 @@ TEST(VerdictTest, StatusesOfHttp) {
   otlp::ExportProfilesServiceResponse answer;
   answer.mutable_partial_success()->set_rejected_profiles(1);
   EXPECT_EQ(VerdictOfHttp(200, answer.SerializeAsString(), 0).cause, "refused_partly");
+}
+
+TEST(VerdictTest, WhatIsTooLargeIsToBeSplit) {
+  for (const char* text :
+       {"grpc: received message larger than max (5000000 vs. 4194304)",
+        "received message after decompression larger than max 4194304",
+        "CLIENT: Received message larger than max (5 vs. 4)",
+        "Error, decoded message length too large: found 5 bytes, the limit is: 4 bytes",
+        "gRPC message exceeds maximum size 4194304: 5",
+        "Received message exceeds the maximum configured message size."})
+    for (const int code : {8, 11}) {
+      EXPECT_EQ(VerdictOf(code, text, "").kind, Kind::kTooLarge) << text;
+      EXPECT_NE(VerdictOf(code, text, "").cause, "");
+    }
+  EXPECT_EQ(VerdictOf(8, "larger than max", Details(3, 5)).kind, Kind::kLater);
+  EXPECT_EQ(VerdictOf(14, "too large", "").kind, Kind::kLater);
+  EXPECT_EQ(VerdictOfHttp(413, "", 0).kind, Kind::kTooLarge);
+  EXPECT_EQ(VerdictOfHttp(413, "", 0).cause, "refused_http_413");
+  EXPECT_EQ(VerdictOfHttp(400, "http: request body too large", 0).kind, Kind::kTooLarge);
+}
+
+TEST(VerdictTest, PyroscopesRateLimitsAreTransient) {
+  for (const long status : {408L, 429L, 499L, 500L, 502L, 503L, 504L})
+    EXPECT_EQ(PyroscopeVerdictOfHttp(status, "{}", 0).kind, Kind::kLater) << status;
+  for (const long status : {301L, 400L, 401L, 403L, 404L, 415L, 422L})
+    EXPECT_EQ(PyroscopeVerdictOfHttp(status, "{}", 0).cause,
+              "refused_http_" + std::to_string(status));
+  EXPECT_EQ(PyroscopeVerdictOfHttp(429, "", 7).retry_after_ns, 7'000'000'000u);
+  EXPECT_EQ(PyroscopeVerdictOfHttp(422, "resource_exhausted: push rate limit (4 MB)", 0).kind,
+            Kind::kLater);
+  EXPECT_EQ(PyroscopeVerdictOfHttp(200, "", 0).kind, Kind::kSent);
+  constexpr const char* kSize =
+      "the profile with labels '{}' exceeds the size limit (max_profile_size_byte, actual: 5, "
+      "limit: 4)";
+  EXPECT_EQ(PyroscopeVerdictOfHttp(400, kSize, 0).kind, Kind::kTooLarge);
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(3, kSize, "").kind, Kind::kTooLarge);
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(3, "missing labels", "").cause, "refused_invalid_argument");
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(8, "push rate limit (4 MB) exceeded", "").kind, Kind::kLater);
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(8, "received message larger than max", "").kind,
+            Kind::kTooLarge);
+  for (const int code : {2, 4, 13, 14})
+    EXPECT_EQ(PyroscopeVerdictOfGrpc(code, "", "").kind, Kind::kLater);
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(16, "", "").cause, "refused_unauthenticated");
+  EXPECT_EQ(PyroscopeVerdictOfGrpc(0, "", "").kind, Kind::kSent);
+}
+
+TEST(VerdictTest, S3LosesNothingForAWrongKey) {
+  const Verdict denied = S3Verdict(
+      403, "<Error><Code>InvalidAccessKeyId</Code><Message>It does not exist</Message></Error>", 0);
+  EXPECT_EQ(denied.kind, Kind::kLater);
+  EXPECT_EQ(denied.message,
+            "http 403 InvalidAccessKeyId: It does not exist; the keys are in the file of "
+            "credentials_from");
+  for (const long status : {301L, 400L, 404L, 409L, 429L, 500L, 503L})
+    EXPECT_EQ(S3Verdict(status, "", 0).kind, Kind::kLater) << status;
+  EXPECT_EQ(S3Verdict(503, "", 7).retry_after_ns, 7'000'000'000u);
+  EXPECT_EQ(S3Verdict(200, "", 0).kind, Kind::kSent);
+  EXPECT_EQ(S3Verdict(400, "<Code>EntityTooLarge</Code>", 0).cause, "refused_http_400");
+  EXPECT_EQ(S3Verdict(405, "<Code>", 0).cause, "refused_http_405");
+  EXPECT_LE(S3Verdict(403, "<Code>x</Code><Message>" + std::string(9'000, 'x') + "</Message>", 0)
+                .message.size(),
+            400u);
 }
 
 }  // namespace
