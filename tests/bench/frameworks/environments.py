@@ -30,7 +30,7 @@ CHECK = """
 import importlib.metadata, sys
 for package in sys.argv[1:]:
     name, version = package.split("==")
-    if importlib.metadata.version(name) != version:
+    if importlib.metadata.version(name.split("[")[0]) != version:
         sys.exit(package)
 """
 
