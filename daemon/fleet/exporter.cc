@@ -25,26 +25,10 @@ constexpr aggregate::MergeLimits kLimits{.processes = 20'000,
                                          .samples = 100'000,
                                          .paths = 1'000};
 
-// Hosts write their windows at the same instants. Their requests are spread over the interval.
-constexpr std::uint64_t kMostSpreadNs = 60 * kSecondNs;
-// A backlog is sent so much faster than it grew: a receiver that was away gets so many times its
-// usual load, and no more.
-constexpr std::uint64_t kBacklogSpeed = 4;
-
 // Between two reads of the history: a part is not late by more than a fraction of its length.
 std::uint64_t ReadPauseNs(const ExportSettings& settings) {
   const auto interval_ns = static_cast<std::uint64_t>(settings.interval.count());
   return std::clamp(interval_ns / 4, kSecondNs, kPauseNs);
-}
-
-std::uint64_t SpreadNs(const ExportSettings& settings) {
-  return std::min(static_cast<std::uint64_t>(settings.interval.count()), kMostSpreadNs);
-}
-
-// After an entry that covers so much time: from half to one and a half of its share.
-std::uint64_t PauseNs(std::uint64_t covers_ns, std::uint64_t random) {
-  const std::uint64_t mean = covers_ns / kBacklogSpeed;
-  return mean == 0 ? 0 : mean / 2 + random % mean;
 }
 
 }  // namespace
@@ -55,7 +39,8 @@ Exporter::Exporter(Parts parts, const Clock& clock)
       tail_({.path = parts_.history,
              .interval_ns = static_cast<std::uint64_t>(parts_.settings.interval.count()),
              .grace_ns = parts_.grace_ns,
-             .limits = kLimits}) {
+             .limits = kLimits}),
+      send_times_(static_cast<std::uint64_t>(parts_.settings.interval.count())) {
   Describe();
 }
 
@@ -73,12 +58,11 @@ std::uint64_t Exporter::Step() {
     const auto read = ReadOne();
     read_error_ = read ? "" : read.error().message;
     next_read_ns_ = read && *read ? now : now + ReadPauseNs(parts_.settings);
-    if (was_empty && !spool_->empty())
-      next_send_ns_ = std::max(next_send_ns_, now + parts_.random() % SpreadNs(parts_.settings));
+    if (was_empty && !spool_->empty()) send_times_.Began(now, parts_.random());
   }
-  if (!spool_->empty() && now >= next_send_ns_) SendOne();
+  if (!spool_->empty() && now >= send_times_.next_ns()) SendOne();
   Describe();
-  return spool_->empty() ? next_read_ns_ : std::min(next_read_ns_, next_send_ns_);
+  return spool_->empty() ? next_read_ns_ : std::min(next_read_ns_, send_times_.next_ns());
 }
 
 Result<void> Exporter::Open() {
@@ -193,7 +177,7 @@ void Exporter::SendOne() {
   if (unsaved_) {
     if (const auto saved = SaveState(); !saved) {
       send_error_ = saved.error().message;
-      next_send_ns_ = now + kPauseNs;
+      send_times_.Wait(now + kPauseNs);
       return;
     }
   }
@@ -212,7 +196,7 @@ void Exporter::SendOne() {
       too_large_bytes_ = std::min(too_large_bytes_, piece.payload.size());
       if (SplitPiece()) {
         ++status_.retries;
-        next_send_ns_ = clock_.MonotonicNs();
+        send_times_.Wait(clock_.MonotonicNs());
         return;
       }
       [[fallthrough]];
@@ -224,17 +208,13 @@ void Exporter::SendOne() {
     case Verdict::Kind::kLater:
       ++status_.retries;
       if (!split_) pieces_.clear();  // it is in the spool
-      next_send_ns_ =
-          clock_.MonotonicNs() + std::max(verdict.retry_after_ns, backoff_.NextNs(parts_.random()));
+      send_times_.Failed(clock_.MonotonicNs(), verdict.retry_after_ns, parts_.random());
       return;
   }
-  backoff_.Reset();
-  next_send_ns_ = clock_.MonotonicNs();
+  const std::uint64_t covers_ns = pieces_.front().covers_ns;
   pieces_.pop_front();
-  if (!pieces_.empty()) return;
-  const std::uint64_t covers_ns = spool_->first_covers_ns();
-  RemoveOldest();
-  if (!spool_->empty()) next_send_ns_ += PauseNs(covers_ns, parts_.random());
+  if (pieces_.empty()) RemoveOldest();
+  send_times_.Ended(clock_.MonotonicNs(), covers_ns, !spool_->empty(), parts_.random());
 }
 
 bool Exporter::TakeOldest() {

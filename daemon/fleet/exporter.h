@@ -13,7 +13,7 @@
 #include "daemon/base/result.h"
 #include "daemon/fleet/profile/relabelling.h"
 #include "daemon/fleet/profile/settings.h"
-#include "daemon/fleet/spool/backoff.h"
+#include "daemon/fleet/spool/send_times.h"
 #include "daemon/fleet/spool/spool.h"
 #include "daemon/fleet/status.h"
 #include "daemon/fleet/targets/target.h"
@@ -80,9 +80,8 @@ class Exporter {
   std::uint64_t pieces_of_ = 0;             // its number
   bool split_ = false;                      // it was; the pieces are not in the spool
   std::size_t too_large_bytes_ = SIZE_MAX;  // payloads from here on are split before they are sent
-  Backoff backoff_;
+  SendTimes send_times_;
   std::uint64_t next_read_ns_ = 0;
-  std::uint64_t next_send_ns_ = 0;
   std::string read_error_;
   std::string send_error_;
   ExportStatus status_;
