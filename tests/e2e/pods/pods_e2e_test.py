@@ -90,7 +90,10 @@ class Pods(ExportingProfd):
         self.await_true(lambda: any(self.exported(path) for path in self.written()), "a file with the pod")
         found = next(one for one in map(self.exported, self.written()) if one)
         self.assertEqual({name: found.get(name) for name in EXPECTED}, EXPECTED)
-        self.assertRegex(self.status(), r"containers +containerd v?\S+ at " + self.runtime.socket)
+        self.assertRegex(self.runtimes()[0], f"^containerd .* at {self.runtime.socket}: 2 containers and pods$")
+
+    def runtimes(self):
+        return json.loads(self.profctl("status", "--json").stdout)["container_runtimes"]
 
     def exported(self, path):
         """The labels of a sample of the container in a pprof file; None: it has none."""
@@ -109,7 +112,7 @@ class Pods(ExportingProfd):
                        "OTEL_RESOURCE_ATTRIBUTES": "service.version=7,team=a%20b,k8s.pod.name=forged"})
         self.configure(self.containers())
         self.start()
-        self.await_true(lambda: "containerd" in self.status(), "the runtime's answer")
+        self.await_true(self.runtimes, "the runtime's answer")
         file = self.path("profile.json")
         made = self.profctl("collect", "--comm", "cart-program", "-d", "2", "-o", file)
         self.assertEqual(made.returncode, 0, made.stderr)
@@ -131,7 +134,8 @@ class Pods(ExportingProfd):
         # The runtime says nothing; the uid is that of the cgroup.
         labels = self.await_labels("--label", f"k8s.pod.uid={UID}", "--comm", "cart-program")
         self.assertNotIn("k8s.pod.name", labels)
-        self.await_true(lambda: "does not answer" in self.status(), "what status says")
+        said = self.await_true(self.runtimes, "what status says")[0]
+        self.assertTrue(said.startswith(self.runtime.socket + ": "), said)
         self.end_in_time(daemon)
 
 
@@ -150,7 +154,7 @@ class Services(ExportingProfd):
             lambda: json.loads(self.profctl("list", "--since", "1h", "--json", "--label", "service.name=shop-*",
                                             "--label", "service.version=7").stdout or '{"rows": []}')["rows"],
             "the service in the history")
-        self.assertEqual(found[0]["name"], "exported-program")
+        self.assertTrue("exported-program".startswith(found[0]["name"]), found[0]["name"])
         self.assertEqual(found[0]["labels"]["__resource.team"], "a b")
         made = self.profctl("collect", "-p", str(process.pid), "-d", "1", "-o", self.path("p.json"))
         self.assertEqual(made.returncode, 0, made.stderr)

@@ -72,7 +72,8 @@ class FakeRuntime : public runtime::v1::RuntimeService::Service,
  private:
   grpc::Status Version(grpc::ServerContext* context, const runtime::v1::VersionRequest* /*request*/,
                        runtime::v1::VersionResponse* response) override {
-    authority = context->ExperimentalGetAuthority();
+    const auto used = context->ExperimentalGetAuthority();
+    authority.assign(used.data(), used.size());
     while (hangs && !context->IsCancelled())
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
     response->set_runtime_name("fake");
