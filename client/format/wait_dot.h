@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "client/profile/wait_table.h"
+#include "client/profile/waits/wait_table.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {

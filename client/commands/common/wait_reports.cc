@@ -4,7 +4,7 @@
 #include <cstdlib>
 
 #include "client/format/wait_dot.h"
-#include "client/profile/wait_table.h"
+#include "client/profile/waits/wait_table.h"
 #include "client/screens/json/screen_json.h"
 #include "client/screens/waits/waits_view.h"
 #include "client/system/graphviz.h"

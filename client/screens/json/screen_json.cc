@@ -9,7 +9,7 @@
 #include "client/profile/on_whom.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/stack_names.h"
-#include "client/profile/wait_table.h"
+#include "client/profile/waits/wait_table.h"
 #include "client/screens/dump/dump_facts.h"
 #include "client/screens/list/group_table.h"
 #include "client/screens/symbols/module_rows.h"

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <string>
 
-#include "client/profile/wait_table.h"
+#include "client/profile/waits/wait_table.h"
 #include "client/text/palette.h"
 #include "profd/v1/profile.pb.h"
 

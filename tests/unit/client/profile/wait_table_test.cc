@@ -1,4 +1,4 @@
-#include "client/profile/wait_table.h"
+#include "client/profile/waits/wait_table.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
