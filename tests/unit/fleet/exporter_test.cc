@@ -106,6 +106,14 @@ class ExporterTest : public store::StoreFixture {
     for (int i = 0; i < 100 && exporter.Step() <= clock_.MonotonicNs(); ++i) continue;
   }
   void Later(std::uint64_t seconds) { At(now_ + seconds); }
+  // Until nothing waits: the entries of a backlog have pauses between them.
+  void Drain(Exporter& exporter) {
+    Run(exporter);
+    for (int i = 0; i < 100 && exporter.status().spool_entries != 0; ++i) {
+      Later(8);
+      Run(exporter);
+    }
+  }
   static Verdict Unavailable() { return {.kind = Kind::kLater, .message = "unavailable: down"}; }
 
   ExportSettings settings_;
@@ -121,7 +129,7 @@ TEST_F(ExporterTest, SendsEachMinuteOnceAndInOrder) {
   Run(*exporter);
   for (int i = 0; i < 3; ++i) {
     PutMinutes(*store, 2);
-    Run(*exporter);
+    Drain(*exporter);
   }
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0, 1, 2, 3, 4, 5}));
   EXPECT_EQ(received_.numbers, (std::vector<std::uint64_t>{1, 2, 3, 4, 5, 6}));
@@ -151,6 +159,24 @@ TEST_F(ExporterTest, HostsComeAtASecondOfTheirOwn) {
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0}));
 }
 
+TEST_F(ExporterTest, ABacklogDoesNotComeAtOnce) {
+  const auto store = Open();
+  const auto exporter = Make();
+  Run(*exporter);
+  received_.verdicts = {Unavailable()};
+  PutMinutes(*store, 3);
+  Run(*exporter);
+  Later(1);
+  Run(*exporter);
+  EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0}));
+  Later(7);
+  Run(*exporter);
+  EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0}));
+  Later(1);  // 7.5 s: half of a quarter of what the first one covers
+  Run(*exporter);
+  EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0, 1}));
+}
+
 TEST_F(ExporterTest, ANewExportBeginsWithTheNextWindows) {
   const auto store = Open();
   PutMinutes(*store, 3);
@@ -176,7 +202,7 @@ TEST_F(ExporterTest, GoesOnAfterARestartWithWhatWaits) {
   }
   PutMinutes(*store, 1);
   const auto exporter = Make();
-  Run(*exporter);
+  Drain(*exporter);
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0, 1, 2}));
   EXPECT_EQ(exporter->status().sent, 3u);
 }
@@ -220,7 +246,7 @@ TEST_F(ExporterTest, WhatIsRefusedIsCountedByCauseAndTheReceiverLearnsOfIt) {
   EXPECT_EQ(received_.lost, 1u);
   EXPECT_EQ(exporter->status().spool_entries, 0u);
   PutMinutes(*store, 2);
-  Run(*exporter);
+  Drain(*exporter);
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{1, 2}));
   EXPECT_EQ(received_.gaps[0], (Gaps{{"refused_x", kMinute}}));
   EXPECT_EQ(received_.gaps[1], Gaps());
@@ -242,12 +268,12 @@ TEST_F(ExporterTest, ATargetThatIsDownLosesWhatNoLongerFits) {
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_full", 7 * kMinute}}));
   received_.verdicts.clear();
   Later(300);
-  Run(*exporter);
+  Drain(*exporter);
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{7, 8, 9}));
   // All gaps are reported by then or by the next profile.
   PutMinutes(*store, 1);
   Later(300);
-  Run(*exporter);
+  Drain(*exporter);
   std::uint64_t reported = 0;
   for (const Gaps& gaps : received_.gaps)
     if (const auto gap = gaps.find("spool_full"); gap != gaps.end()) reported += gap->second;
@@ -262,7 +288,7 @@ TEST_F(ExporterTest, PartsOfAProfileShareItsTime) {
   received_.parts = 7;
   for (int i = 0; i < 7; ++i) received_.verdicts.push_back({.kind = Kind::kRefused, .cause = "r"});
   PutMinutes(*store, 1);
-  Run(*exporter);
+  Drain(*exporter);
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"r", kMinute}}));
 }
 
@@ -326,7 +352,7 @@ TEST_F(ExporterTest, ThatTheLastEntryIsDamagedIsNotForgottenByARestart) {
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_damaged", kMinute}}));
   PutMinutes(*store, 1);
   Later(300);
-  Run(*exporter);
+  Drain(*exporter);
   ASSERT_EQ(received_.gaps.size(), 1u);
   EXPECT_EQ(received_.gaps[0], (Gaps{{"spool_damaged", kMinute}}));
 }
@@ -337,7 +363,7 @@ TEST_F(ExporterTest, WhatIsTooLargeIsHalvedUntilTheReceiverTakesIt) {
   Run(*exporter);
   received_.limit = 30;
   PutMinutes(*store, 2);
-  Run(*exporter);
+  Drain(*exporter);
   // The first entry teaches the limit, the second one is halved before it is sent.
   EXPECT_EQ(received_.tried, (std::vector<std::size_t>{100, 50, 25, 25, 25, 25, 25, 25, 25, 25}));
   EXPECT_EQ(received_.taken, (std::vector<std::uint64_t>{0, 0, 0, 0, 1, 1, 1, 1}));
@@ -355,6 +381,8 @@ TEST_F(ExporterTest, WhatWasTakenOfAnEntryIsNotSentAgain) {
   received_.limit = 50;
   received_.verdicts = {Verdict(), Unavailable()};
   PutMinutes(*store, 1);
+  Run(*exporter);
+  Later(4);  // the pause after a part of the minute
   Run(*exporter);
   EXPECT_EQ(received_.pieces, (std::vector<std::size_t>{50}));
   EXPECT_EQ(exporter->status().spool_entries, 1u);
