@@ -1,29 +1,24 @@
 #include "client/commands/common/fleet_session.h"
 
-#include <fcntl.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstdlib>
 #include <string>
 #include <utility>
 
 #include "client/cli/time_values.h"
 #include "client/cli/values.h"
+#include "client/fleet/fleet_password.h"
 #include "client/fleet/fleet_profile.h"
 #include "client/profile/profile_facts.h"
 #include "client/system/exit_code.h"
 #include "client/text/number.h"
-#include "daemon/base/files.h"
 #include "daemon/base/http/http_client.h"
-#include "daemon/base/unique_fd.h"
 
 namespace profd::client {
 namespace {
 
 constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
-constexpr std::size_t kMaxPasswordBytes = 4096;
 constexpr double kShownShare = 0.0005;  // what FormatShare does not round to nothing
 
 }  // namespace
@@ -36,7 +31,7 @@ FleetSession::FleetSession(const FleetRequest& request, const Context& context)
 
 Result<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetRequest& request,
                                                          const Context& context) {
-  auto password = PasswordOf(request);
+  auto password = FleetPassword(request.password_file);
   if (!password) return password.error();
   std::unique_ptr<FleetSession> session(new FleetSession(request, context));
   HttpClient::PrepareProcess();
@@ -100,23 +95,6 @@ int FleetSession::ExitCodeOfError(const Error& error) const {
   }
   if (!error.message.empty()) context_.console.Fail(error);
   return ToInt(ExitCodeOf(error.code));
-}
-
-Result<std::string> PasswordOf(const FleetRequest& request) {
-  if (request.password_file.empty()) {
-    const char* password = std::getenv("PROFD_FLEET_PASSWORD");
-    return std::string(password == nullptr ? "" : password);
-  }
-  const UniqueFd file(::open(request.password_file.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-  if (!file.valid()) return ErrorFromErrno(errno, "cannot read " + request.password_file);
-  Result<std::string> text = ReadAll(file.get(), request.password_file, kMaxPasswordBytes);
-  if (!text) return text.error();
-  std::string password = text->substr(0, text->find_first_of("\r\n"));
-  // It becomes a header.
-  for (const char c : password)
-    if (static_cast<unsigned char>(c) < ' ')
-      return Usage("the password in " + request.password_file + " has a control character", "");
-  return password;
 }
 
 std::vector<std::string> HostsOf(const std::string& text) {

@@ -54,8 +54,6 @@ class FleetSession {
 
 // "2026-11-20 14:05:10 - 15:05:10" of the time that a profile of a fleet covers.
 [[nodiscard]] std::string CoveredRange(const v1::Profile& profile);
-// The password of the user in its address; "": none.
-[[nodiscard]] Result<std::string> PasswordOf(const FleetRequest& request);
 // "web-1,db-*": what --host means of a fleet.
 [[nodiscard]] std::vector<std::string> HostsOf(const std::string& text);
 // Fleets are for one service here: an error where none is named.

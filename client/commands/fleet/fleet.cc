@@ -1,21 +1,17 @@
 #include "client/commands/fleet/fleet.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <string_view>
 #include <utility>
 
 #include "client/cli/values.h"
+#include "client/fleet/fleet_password.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
-#include "daemon/base/files.h"
 #include "daemon/base/http/http_client.h"
 
 namespace profd::client {
 namespace {
-
-constexpr const char* kPasswordVariable = "PROFD_FLEET_PASSWORD";
-constexpr std::size_t kMaxPasswordBytes = 4096;
 
 // Users and clusters become parts of statements.
 bool IsName(std::string_view text) {
@@ -31,27 +27,11 @@ Result<void> CheckName(std::string_view option, const std::string& value) {
                "it has letters, digits and one of _-.");
 }
 
-// The first line of the file, else the variable.
-Result<std::string> Password(const std::string& file) {
-  std::string password;
-  if (!file.empty()) {
-    auto text = ReadFile(file, kMaxPasswordBytes);
-    if (!text) return text.error().Wrap("--password-from");
-    password = text->substr(0, text->find_first_of("\r\n"));
-  } else if (const char* set = std::getenv(kPasswordVariable); set != nullptr) {
-    password = set;
-  }
-  // It becomes a line of a request.
-  if (std::ranges::all_of(password, [](char c) { return c >= ' ' && c <= '~'; })) return password;
-  return Error{ErrorCode::kInvalidArgument, "the password has characters that HTTP cannot carry",
-               "it may have those from space to ~"};
-}
-
 }  // namespace
 
 FleetVerb::FleetVerb()
     : Verb({.name = "fleet",
-            .usage = "profctl fleet init --to clickhouse://... [--password-from FILE]\n"
+            .usage = "profctl fleet init --to clickhouse://... [--fleet-password-from FILE]\n"
                      "       profctl fleet schema [--cluster NAME]\n"
                      "       profctl fleet grant --agent NAME|--reader NAME [--cluster NAME]",
             .summary = "make the tables in which a fleet's hosts keep their profiles",
@@ -63,15 +43,16 @@ FleetVerb::FleetVerb()
                       "  profctl fleet schema --cluster main | less\n"
                       "  profctl fleet grant --agent profd --reader grafana"}) {
   command().Add({.names = "ACTION", .into = &raw_.action, .words = {"init", "schema", "grant"}});
-  command().Add({.group = kWhatGroup,
-                 .names = "--to",
-                 .into = &raw_.to,
-                 .value = "ADDRESS",
-                 .help = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
-                 .more = "clickhouses:// by TLS; ?cluster=NAME behind it is as --cluster. The "
-                         "password comes from the variable "
-                         "PROFD_FLEET_PASSWORD or from --password-from. schema and grant take its "
-                         "database and cluster, and connect to nothing."});
+  command().Add(
+      {.group = kWhatGroup,
+       .names = "--to",
+       .into = &raw_.to,
+       .value = "ADDRESS",
+       .help = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
+       .more = "clickhouses:// by TLS; ?cluster=NAME behind it is as --cluster. The "
+               "password comes from the variable "
+               "PROFD_FLEET_PASSWORD or from --fleet-password-from. schema and grant take its "
+               "database and cluster, and connect to nothing."});
   command().Add({.group = kWhatGroup,
                  .names = "--cluster",
                  .into = &raw_.cluster,
@@ -88,13 +69,13 @@ FleetVerb::FleetVerb()
                  .value = "NAME",
                  .help = "of grant: a user that may read all tables"});
   command().Add({.group = kOtherGroup,
-                 .names = "--password-from",
+                 .names = "--fleet-password-from",
                  .into = &raw_.password_from,
                  .value = "FILE",
                  .help = "file whose first line is the password",
                  .offer = Offer::kFiles});
   command().Add({.group = kOtherGroup,
-                 .names = "--fleet-ca",
+                 .names = "--tls-ca",
                  .into = &raw_.tls_ca,
                  .value = "FILE",
                  .help = "authorities of clickhouses://, in PEM; else those of the system",
@@ -135,7 +116,7 @@ Result<void> FleetVerb::Take() {
 }
 
 Result<std::string> FleetVerb::Init() {
-  auto password = Password(raw_.password_from);
+  auto password = FleetPassword(raw_.password_from);
   if (!password) return password.error();
   access_.password = *std::move(password);
   access_.tls_ca = raw_.tls_ca;

@@ -7,6 +7,7 @@
 #include "client/cli/values.h"
 #include "client/commands/common/fleet_session.h"
 #include "client/fleet/fleet_answers.h"
+#include "client/fleet/fleet_password.h"
 #include "client/fleet/row_reader.h"
 
 namespace profd::client {
@@ -38,7 +39,7 @@ FleetHistory::FleetHistory(FleetQuestion question, FleetDatabase::Options option
 
 Result<std::unique_ptr<FleetHistory>> FleetHistory::Open(const FleetRequest& request,
                                                          const Context& context) {
-  auto password = PasswordOf(request);
+  auto password = FleetPassword(request.password_file);
   if (!password) return password.error();
   FleetQuestion question = request.question;
   question.apart = {FleetKey::kVersion};

@@ -74,7 +74,7 @@ class Setup {
     if (std::ranges::find(kRights, failure.code) != kRights.end())
       return Error{ErrorCode::kPermissionDenied, message,
                    "name a user that may create tables in --to, with its password in "
-                   "PROFD_FLEET_PASSWORD or in the file of --password-from"};
+                   "PROFD_FLEET_PASSWORD or in the file of --fleet-password-from"};
     if (failure.status == 0)
       return Error{ErrorCode::kUnavailable, message,
                    "the port is that of HTTP, 8123 by default, or 8443 by clickhouses://"};

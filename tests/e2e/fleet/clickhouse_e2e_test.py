@@ -271,7 +271,7 @@ class Tables(WithStore):
         self.assertEqual(self.fleet("init", "--to", address, PROFD_FLEET_PASSWORD="secret one").returncode, 0)
         with open(self.path("password"), "w", encoding="utf-8") as file:
             file.write("from a file\n")
-        self.assertEqual(self.fleet("init", "--to", address, "--password-from", self.path("password")).returncode, 0)
+        self.assertEqual(self.fleet("init", "--to", address, "--fleet-password-from", self.path("password")).returncode, 0)
         seen = {(entry["user"], entry["key"]) for entry in json.loads(self.store.post("/front/seen"))}
         self.assertEqual(seen, {("admin", "secret one"), ("admin", "from a file")})
         refused = self.fleet("init", "--to", address.replace("admin@", "admin:secret@"))
