@@ -88,6 +88,7 @@ TTL time + INTERVAL 90 DAY
 SETTINGS non_replicated_deduplication_window = 10000;
 
 -- The roll-up for questions about the whole fleet: no host and no minute, so its size does not grow with hosts.
+-- It needs its window of repetitions, too: the view hands on what `sample` recognizes as a repetition.
 CREATE TABLE IF NOT EXISTS stack_hour (
   service LowCardinality(String),
   hour DateTime CODEC(Delta, ZSTD(1)),
@@ -100,7 +101,8 @@ CREATE TABLE IF NOT EXISTS stack_hour (
 ) ENGINE = SummingMergeTree((ns, count))
 PARTITION BY toYYYYMM(hour)
 ORDER BY (service, hour, hash, state, wait, version)
-TTL hour + INTERVAL 90 DAY;
+TTL hour + INTERVAL 90 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS stack_hour_from_sample TO stack_hour AS
 SELECT service, toStartOfHour(time) AS hour, version, hash, state, wait, sum(ns) AS ns, sum(count) AS count
