@@ -36,6 +36,21 @@ Result<void> CheckFilters(const RawFilters& filters) {
   return {};
 }
 
+// Some labels are columns of the tables. The form NAME=VALUE was checked.
+void AddLabels(const v1::HistoryFilter& filter, FleetQuestion& question) {
+  for (const std::string& label : filter.label()) {
+    const std::string name = label.substr(0, label.find('='));
+    const std::string value = label.substr(name.size() + 1);
+    const auto* column = std::ranges::find(kFleetKeys, name, &FleetKeyEntry::label);
+    if (column == kFleetKeys.end())
+      question.labels[name].push_back(value);
+    else if (column->key == FleetKey::kService && question.service.empty())
+      question.service = value;
+    else
+      question.fits[column->key].push_back(value);
+  }
+}
+
 }  // namespace
 
 void AddFleet(Command& command, RawFleet& raw) {
@@ -69,10 +84,6 @@ void AddFleet(Command& command, RawFleet& raw) {
        .value = "NAME",
        .help = "only this namespace of Kubernetes"});
   add({.names = "--pod", .into = &raw.pods, .value = "NAME", .help = "only these pods"});
-  add({.names = "--label",
-       .into = &raw.labels,
-       .value = "NAME=VALUE",
-       .help = "only what has this label, and all others that are given"});
   add({.names = "--fleet-password-from",
        .into = &raw.password_file,
        .value = "FILE",
@@ -111,23 +122,17 @@ Result<FleetRequest> ParseFleet(const RawFleet& raw, const RawFilters& filters,
   question.threads = filters.threads;
   question.wait = filters.wait;
   question.state = filters.state == "on_cpu" ? "running" : filters.state;
-  for (const std::string& label : raw.labels) {
-    const std::size_t equals = label.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      return Usage("--label " + label + ": not NAME=VALUE", "as in --label team=shop");
-    question.labels.emplace_back(label.substr(0, equals), label.substr(equals + 1));
-  }
+  AddLabels(history->request.filter(), question);
   return request;
 }
 
 std::string FirstFleetOption(const RawFleet& raw) {
-  const std::array<std::pair<bool, const char*>, 7> options{{
+  const std::array<std::pair<bool, const char*>, 6> options{{
       {!raw.service.empty(), "--service"},
       {!raw.versions.empty(), "--version"},
       {!raw.zones.empty(), "--zone"},
       {!raw.namespaces.empty(), "--namespace"},
       {!raw.pods.empty(), "--pod"},
-      {!raw.labels.empty(), "--label"},
       {!raw.password_file.empty(), "--fleet-password-from"},
   }};
   const auto given = std::ranges::find(options, true, &std::pair<bool, const char*>::first);

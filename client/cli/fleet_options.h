@@ -21,7 +21,6 @@ struct RawFleet {
   std::vector<std::string> zones;
   std::vector<std::string> namespaces;
   std::vector<std::string> pods;
-  std::vector<std::string> labels;
 
   [[nodiscard]] bool requested() const { return !url.empty(); }
 };

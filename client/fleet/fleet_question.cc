@@ -58,8 +58,7 @@ std::string FleetQuestion::Words() const {
   };
   for (const auto& [key, values] : fits) say(EntryOf(key).name, values);
   say("thread", threads);
-  for (const auto& [name, value] : labels)
-    words.append(", ").append(name).append("=").append(value);
+  for (const auto& [name, values] : labels) say("label " + name, values);
   if (!state.empty()) words += ", " + state;
   if (!wait.empty()) words += ", blocked for " + wait;
   return words;
@@ -79,8 +78,8 @@ FleetCondition ConditionOf(const FleetQuestion& question, FleetTable table) {
   if (sample && !question.threads.empty())
     sql += " AND " + AnyOf("thread", question.threads, parameters);
   if (sample)
-    for (const auto& [name, value] : question.labels)
-      sql += " AND labels[" + parameters.Text(name) + "] = " + parameters.Text(value);
+    for (const auto& [name, globs] : question.labels)
+      sql += " AND " + AnyOf("labels[" + parameters.Text(name) + "]", globs, parameters);
   if (question.state == "running")
     sql += " AND state IN ('running', 'spinning', 'stolen')";
   else if (!question.state.empty())

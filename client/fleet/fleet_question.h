@@ -55,8 +55,8 @@ struct FleetQuestion {
   // Of a column any of these must fit; * and ? stand for any text.
   std::map<FleetKey, std::vector<std::string>> fits;
   std::vector<std::string> threads;
-  std::vector<std::pair<std::string, std::string>> labels;  // all of these must be so
-  std::string state;                                        // "running", ...; "": all
+  std::map<std::string, std::vector<std::string>> labels;  // the same of other labels, by name
+  std::string state;                                       // "running", ...; "": all
   std::string wait;
   std::uint64_t from_s = 0;  // since 1970; windows that begin from here on
   std::uint64_t to_s = 0;    // and before this

@@ -40,7 +40,7 @@ struct ProfileOrigin {
   bool innermost_pids = false;
   std::uint32_t cpus = 0;  // that are online; 0: not known, as in a replay
   bool no_hardware_counters = false;
-  std::vector<CpuPlace> cpu_places;  // that are online; empty: not known
+  std::vector<CpuPlace> cpu_places = {};  // that are online; empty: not known
   // What runtimes say of containers. Outlives the builder; null: nothing, as in a replay.
   process::ContainerNames* containers = nullptr;
 };

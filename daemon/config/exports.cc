@@ -424,7 +424,7 @@ const std::vector<ExportKey>& ExportKeys() {
        "each with grpcs or https by TLS; clickhouse://[USER@]HOST[:PORT]/DATABASE[?cluster=NAME] "
        "for "
        "the tables of a fleet, with clickhouses by TLS; "
-       "s3://BUCKET[/PREFIX][?endpoint=https://HOST:PORT&region=REGION] or files:/DIR for pprof "
+       "s3://BUCKET[/PREFIX][?endpoint=URL&region=NAME] or files:/DIR for pprof "
        "files"},
       {"what", "\"wall\"",
        "wall: all time of threads, by state and reason; on_cpu: running and spinning alone"},

@@ -110,9 +110,6 @@ class Judge {
   }
 
   void LookAtLabels() {
-    const auto judge = [this](std::optional<std::string_view> value) {
-      return value ? std::optional(Fits(node_, {*value})) : std::nullopt;
-    };
     for (std::uint32_t labels = 0; labels <= static_cast<std::uint32_t>(profile_.label_sets_size());
          ++labels) {
       const auto value = LabelIn(profile_, labels, node_.label);

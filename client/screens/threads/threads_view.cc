@@ -310,13 +310,15 @@ class Screen {
       if (nodes) row.push_back(NodesText(use.placement));
       return row;
     };
-    std::string title = "threads, switches and migrations per second";
+    std::string title = distances.empty() ? "threads, switches and migrations per second"
+                                          : "switches and migrations per second";
     for (std::size_t i = 0; i < distances.size(); ++i)
       title += (i == 0                     ? ", to another "
                 : i + 1 < distances.size() ? ", "
                                            : " or ") +
                std::string(distances[i].name);
-    return Rows(title + "; CPUs on which samples saw them", std::move(columns), cells,
+    title += distances.empty() ? "; CPUs on which samples saw them" : "; CPUs seen";
+    return Rows(title, std::move(columns), cells,
                 processes_.size() > 1 && (distances.empty() || options_.width >= kWideEnough));
   }
 

@@ -19,13 +19,13 @@ enum class HttpMethod : std::uint8_t { kGet, kPost, kPut };
 
 struct HttpRequest {
   HttpMethod method = HttpMethod::kPost;
-  std::string url;                   // http:// or https://
-  std::vector<std::string> headers;  // "name: value"
-  std::string_view body = {};        // of kPost and kPut
-  std::string user = {};             // "": no authentication
+  std::string url;                        // http:// or https://
+  std::vector<std::string> headers = {};  // "name: value"
+  std::string_view body = {};             // of kPost and kPut
+  std::string user = {};                  // "": no authentication
   std::string password = {};
-  std::string aws_region =
-      {};  // signs by AWS' version 4 with `user` and `password`; "": basic authentication
+  // Signs by AWS' version 4 with `user` and `password`; "": basic authentication.
+  std::string aws_region = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of the whole exchange
   std::string tls_ca = {};                   // file in PEM; "": the authorities of the system
   std::size_t most_answer_bytes = 1u << 20;  // more is an error
@@ -34,9 +34,10 @@ struct HttpRequest {
 
 struct HttpAnswer {
   long status = 0;
-  std::string body;
-  std::map<std::string, std::string> headers;  // lower-case names; the last one of a name; bounded
-  std::uint64_t retry_after_seconds = 0;       // 0: the server does not say
+  std::string body = {};
+  // By lower-case name; of several with one name the last; bounded.
+  std::map<std::string, std::string> headers = {};
+  std::uint64_t retry_after_seconds = 0;  // 0: the server does not say
 };
 
 // One connection, kept between requests to one server. Follows no redirection. One thread at a

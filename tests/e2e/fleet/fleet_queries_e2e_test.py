@@ -135,7 +135,7 @@ class FleetQueries(unittest.TestCase):
                                     (("--host", "web-0*"), self.expected(lambda number: number < 10)),
                                     (("--host", "web-01,web-02"), self.expected(lambda number: number in (1, 2))),
                                     (("--pod", "cart-web-05"), self.expected(lambda number: number == 5)),
-                                    (("--label", "team=shop"), self.expected()), (("--namespace", "sh*"), self.expected()),
+                                    (("--label", "team=sh*"), self.expected()), (("--label", "k8s.namespace.name=shop"), self.expected()), (("--namespace", "sh*"), self.expected()),
                                     (("--unit", "cart.service"), self.expected()),
                                     (("--exe", "/usr/bin/cart"), self.expected())):
             with self.subTest(arguments=arguments):

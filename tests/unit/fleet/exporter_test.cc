@@ -400,7 +400,7 @@ TEST_F(ExporterTest, WhatCannotBeHalvedIsRefusedForItsShare) {
   received_.limit = 0;
   received_.bytes = 4;
   PutMinutes(*store, 1);
-  Run(*exporter);
+  Drain(*exporter);
   EXPECT_TRUE(received_.taken.empty());
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"refused_large", kMinute}}));
   EXPECT_EQ(exporter->status().spool_entries, 0u);

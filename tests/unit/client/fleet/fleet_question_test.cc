@@ -19,7 +19,7 @@ TEST(FleetQuestion, WhatAUserWroteIsNoPartOfTheStatement) {
   question.fits[FleetKey::kHost] = {hostile + "*"};
   question.fits[FleetKey::kVersion] = {hostile, "1.%"};
   question.threads = {hostile};
-  question.labels = {{hostile, hostile}};
+  question.labels = {{hostile, {hostile}}};
   question.state = hostile;
   question.wait = hostile;
   const FleetCondition condition = ConditionOf(question, FleetTable::kSample);
@@ -52,7 +52,7 @@ TEST(FleetQuestion, ClocksAnswerWhatTheyHaveColumnsFor) {
   question.apart = {FleetKey::kUnit};
   EXPECT_FALSE(FitsClock(question));
   question.apart = {};
-  question.labels = {{"team", "shop"}};
+  question.labels = {{"team", {"shop"}}};
   EXPECT_FALSE(FitsClock(question));
 }
 
