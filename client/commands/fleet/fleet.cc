@@ -74,12 +74,6 @@ FleetVerb::FleetVerb()
                  .value = "FILE",
                  .help = "file whose first line is the password",
                  .offer = Offer::kFiles});
-  command().Add({.group = kOtherGroup,
-                 .names = "--tls-ca",
-                 .into = &raw_.tls_ca,
-                 .value = "FILE",
-                 .help = "authorities of clickhouses://, in PEM; else those of the system",
-                 .offer = Offer::kFiles});
 }
 
 Result<void> FleetVerb::TakePlace() {
@@ -115,11 +109,11 @@ Result<void> FleetVerb::Take() {
   return {};
 }
 
-Result<std::string> FleetVerb::Init() {
+Result<std::string> FleetVerb::Init(const std::string& tls_ca) {
   auto password = FleetPassword(raw_.password_from);
   if (!password) return password.error();
   access_.password = *std::move(password);
-  access_.tls_ca = raw_.tls_ca;
+  access_.tls_ca = tls_ca;
   HttpClient::PrepareProcess();
   const auto result = SetUpSchema(access_);
   if (!result) return result.error();
@@ -138,7 +132,7 @@ int FleetVerb::Run(const Context& context) {
   };
   if (action_ == Action::kSchema) return print(SchemaText(grants_.place));
   if (action_ == Action::kGrant) return print(GrantText(grants_));
-  const auto said = Init();
+  const auto said = Init(context.global.host.tls.ca);
   if (said) {
     context.console.Say(*said);
     return ToInt(ExitCode::kOk);

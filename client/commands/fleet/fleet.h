@@ -27,13 +27,12 @@ class FleetVerb : public Verb {
     std::string to;
     std::string cluster;
     std::string password_from;
-    std::string tls_ca;
     std::string agent;
     std::string reader;
   };
 
   [[nodiscard]] Result<void> TakePlace();
-  [[nodiscard]] Result<std::string> Init();
+  [[nodiscard]] Result<std::string> Init(const std::string& tls_ca);
 
   Raw raw_;
   Action action_ = Action::kInit;

@@ -33,7 +33,7 @@ TEST_F(FormatTest, EveryExampleGivesRows) {
   const auto store = Open();
   for (std::uint64_t i = 0; i < 14; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
   const auto examples = Examples();
-  ASSERT_EQ(examples.size(), 5u);
+  ASSERT_EQ(examples.size(), 6u);
   auto database = Database::Open(options_.path, false, nullptr);
   for (const auto& example : examples) {
     SCOPED_TRACE(example);

@@ -203,7 +203,10 @@ TEST_F(StoredPaths, AFileOfVersion5HasNoneAndGoesOnWithThem) {
   {
     auto database = Database::Open(options_.path, true, nullptr);
     ASSERT_TRUE(database.ok());
-    ASSERT_TRUE(database->Execute("DROP TABLE path_payload; PRAGMA user_version = 5").ok());
+    ASSERT_TRUE(database
+                    ->Execute("DROP TABLE path_payload; ALTER TABLE program DROP COLUMN labels; "
+                              "PRAGMA user_version = 5")
+                    .ok());
   }
   const auto store = Open();
   ASSERT_NE(store, nullptr);

@@ -68,8 +68,9 @@ void Fill(const aggregate::ProfileProcess& process, std::string_view host, v1::P
   proto.set_build_id(ValidUtf8(process.build_id));
   proto.set_parent(ValidUtf8(process.parent));
   proto.set_group_size(process.group_size);
+  // Profile.host says the host. In a process it would mean that the profile is of several.
   for (auto& [name, value] : aggregate::ProcessLabels(process, host))
-    (*proto.mutable_labels())[ValidUtf8(name)] = ValidUtf8(value);
+    if (name != "host.name") (*proto.mutable_labels())[ValidUtf8(name)] = ValidUtf8(value);
   if (process.concurrency) Fill(*process.concurrency, *proto.mutable_concurrency());
   if (process.cpu_limits) Fill(*process.cpu_limits, *proto.mutable_cpu_limits());
   if (!process.interpreter) return;
