@@ -254,7 +254,7 @@ constexpr const char* kFooter =
     "  profctl collect --hosts web.txt --comm nginx -o web.svg\n"
     "\n"
     "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
-    "4 profd unreachable, 5 permission denied, 6 of some hosts only; with -- COMMAND that\n"
+    "4 profd unreachable, 5 no permission, 6 of some hosts only; with -- COMMAND that\n"
     "of the command.";
 
 constexpr std::string_view kWhereGroup = "Where";

@@ -53,7 +53,7 @@ constexpr const char* kFooter =
     "  profctl diff before.json after.json -o diff.svg\n"
     "  profctl diff 2h..1h 1h.. --unit nginx\n"
     "  profctl diff all.json all.json --filter-a pid=12 --filter-b pid=13\n"
-    "  profctl diff --fleet clickhouse://HOST/profd --service cart --version 1.4.1 1.4.2\n"
+    "  profctl diff --fleet clickhouse://HOST --service cart --version 1.4.1 1.4.2\n"
     "  profctl diff --fleet --service cart --before 2h..1h --after 1h..";
 
 // What Write writes; a file name says which by its extension.

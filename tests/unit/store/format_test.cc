@@ -31,7 +31,11 @@ std::vector<std::string> Examples() {
 
 TEST_F(FormatTest, EveryExampleGivesRows) {
   const auto store = Open();
-  for (std::uint64_t i = 0; i < 14; ++i) ASSERT_TRUE(store->Put(MakeWindow(i)).ok());
+  for (std::uint64_t i = 0; i < 14; ++i) {
+    auto window = MakeWindow(i);
+    for (auto& process : window.processes) process.labels = {{"service.name", "cart"}};
+    ASSERT_TRUE(store->Put(window).ok());
+  }
   const auto examples = Examples();
   ASSERT_EQ(examples.size(), 6u);
   auto database = Database::Open(options_.path, false, nullptr);
