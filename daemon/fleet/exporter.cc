@@ -130,7 +130,7 @@ Result<bool> Exporter::ReadOne() {
 }
 
 Result<void> Exporter::SpoolPart(store::TailPart part) {
-  Gaps gaps = unreported_;
+  Gaps gaps = unreported_;  // without a profile, the next one reports them
   Gaps found;
   if (part.dropped_ns != 0) found["history_dropped"] = part.dropped_ns;
   if (part.unreadable_ns != 0) found["history_damaged"] = part.unreadable_ns;
@@ -152,23 +152,30 @@ Result<void> Exporter::SpoolPart(store::TailPart part) {
          .gaps = i == 0 ? gaps : Gaps(),
          .payload = std::move(encoded->payloads[i])},
         dropped);
-  if (!added) {
-    // The windows stay in the history, and are read again. What had to leave has left.
-    spool_->Forget(first);
-    parts_.target->Lost();
+  if (added) {
+    const Gaps gaps_before = status_.gaps;
+    const Gaps unreported_before = std::exchange(unreported_, count == 0 ? gaps : Gaps());
+    const auto cursor_before = std::exchange(cursor_, part.next);
+    for (const auto& [cause, ns] : found) status_.gaps[cause] += ns;
     TakeBack(dropped.gaps);
     AddGap("spool_full", dropped.ns);
-    return added.error();
+    if (encoded->too_large_ns != 0) AddGap("too_large", profile.duration_ns);
+    added = SaveState();
+    if (added) {
+      if (dropped.entries != 0) parts_.target->Lost();
+      return {};
+    }
+    cursor_ = cursor_before;
+    unreported_ = unreported_before;
+    status_.gaps = gaps_before;
   }
-  if (dropped.entries != 0) parts_.target->Lost();
-  for (const auto& [cause, ns] : found) status_.gaps[cause] += ns;
-  // Without a profile, the next one reports them.
-  unreported_ = count == 0 ? std::move(gaps) : Gaps();
+  // The windows stay in the history, and are read again: on a disk that is full, what is spooled
+  // would leave no room for the state without which nothing is sent. What had to leave has left.
+  spool_->Forget(first);
+  parts_.target->Lost();
   TakeBack(dropped.gaps);
   AddGap("spool_full", dropped.ns);
-  if (encoded->too_large_ns != 0) AddGap("too_large", profile.duration_ns);
-  cursor_ = part.next;
-  return SaveState();
+  return added.error();
 }
 
 void Exporter::SendOne() {

@@ -200,7 +200,7 @@ class Exports(ExportingProfd):
 
     def test_requests_that_are_too_large_for_a_receiver_are_halved(self):
         """gRPC itself refuses what is larger than its limit."""
-        receiver = Receiver(most_bytes=12_000)
+        receiver = Receiver(most_bytes=20_000)
         self.addCleanup(receiver.stop)
         self.run_program()
         self.export(self.otlp(receiver.port), self.files())
@@ -223,13 +223,13 @@ class Exports(ExportingProfd):
         self.assertNotIn("never sent", self.status())
 
     def test_a_disk_that_is_full_loses_nothing_that_the_history_has(self):
-        """The folder of exports is a file system of 128 KiB, and the receiver is away."""
+        """The folder of exports is a file system of 512 KiB, and the receiver is away."""
         receiver = Receiver()
         port = receiver.port
         receiver.stop()
         exports = self.path("history/exports")
         os.makedirs(exports)
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=128k", "profd-test", exports], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=512k", "profd-test", exports], check=True)
         self.addCleanup(subprocess.run, ["umount", "--lazy", exports], check=True)
         self.run_program()
         self.export(self.otlp(port, 'compression = "none"'))

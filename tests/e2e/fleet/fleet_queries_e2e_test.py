@@ -157,7 +157,7 @@ class FleetQueries(unittest.TestCase):
                                    ("host", "host.name", {name_of(number): 1 for number in range(HOSTS)})):
             with self.subTest(key=key):
                 processes = self.profile("--group-by", key)["processes"]
-                found = {next(item["value"] for item in process["labels"] if item["key"] == label): process["group_size"]
+                found = {process["labels"][label]: process["group_size"]
                          for process in processes}
                 self.assertEqual(found, values)
 

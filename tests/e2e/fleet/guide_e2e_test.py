@@ -16,8 +16,9 @@ import unittest
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from collector_e2e_test import CONFIG as COLLECTOR_CONFIG, collector  # noqa: E402
-from exporting_profd import BINARIES, PROFD, ExportingProfd  # noqa: E402
+from exporting_profd import ExportingProfd  # noqa: E402
 from clickhouse_store import Store, missing  # noqa: E402
+from running_profd import BINARIES, PROFD  # noqa: E402
 
 GUIDE = os.path.join(os.environ["PROFD_SOURCE_DIR"], "deploy", "fleet", "README.md")
 STORE, RECEIVER = 8123, 4317  # as the guide has them

@@ -68,7 +68,7 @@ class Hosts(RunningProfd):
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertIn("one profile of 3 of 3 hosts", said.stderr)
         with open(self.path("all.json"), encoding="utf-8") as file:
-            profile = json.load(file)
+            profile = json.load(file)["profile"]
         names = ["127.0.0.1", "127.0.0.2", "localhost"]
         weights = self.weights(profile)
         self.assertEqual(sorted(weights), [(name, child.pid) for name in names])
