@@ -138,16 +138,15 @@ Result<Coverage> AskCoverage(const FleetQuestion& question, std::uint64_t now_s,
 }
 
 Error NothingOf(const FleetQuestion& question, FleetDatabase& database) {
-  const Error nothing{
-      ErrorCode::kNotFound,
-      "no data: the fleet has nothing of " + SafeText(question.Words()) + " in this time",
-      "profctl list --fleet shows what there is"};
+  Error nothing{ErrorCode::kNotFound,
+                "no data: the fleet has nothing of " + SafeText(question.Words()) + " in this time",
+                "profctl list --fleet shows what there is"};
   if (question.service.empty()) return nothing;
   FleetQuestion known;
   known.service = question.service;
   known.from_s = 0;
   known.to_s = question.to_s;
-  FleetCondition of_service = ConditionOf(known, FleetTable::kClock);
+  const FleetCondition of_service = ConditionOf(known, FleetTable::kClock);
   const auto versions = Names("SELECT version FROM clock WHERE " + of_service.sql +
                                   " GROUP BY version ORDER BY max(time) DESC, version LIMIT " +
                                   std::to_string(kMostNames),

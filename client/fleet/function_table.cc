@@ -87,7 +87,7 @@ Result<FunctionTable> AskFunctions(const FleetQuestion& question, std::size_t mo
                                    std::uint64_t now_s, FleetDatabase& database) {
   FunctionTable table{.question = question, .coverage = {}, .functions = {}, .all = {}};
   table.of_hours = IsOfHours(question);
-  FleetCondition condition = ConditionOf(question, FleetTable::kSample);
+  const FleetCondition condition = ConditionOf(question, FleetTable::kSample);
   std::string sql;
   if (table.of_hours) {
     std::string where = condition.sql;

@@ -88,6 +88,7 @@ Result<ServiceTable> AskServices(const FleetQuestion& question, std::uint64_t no
 std::string RenderServices(const ServiceTable& table, const ServiceTableOptions& options) {
   const std::uint64_t length_ns = LengthOf(table.coverage);
   std::vector<Column> columns;
+  columns.reserve(table.question.apart.size());
   for (const FleetKey key : table.question.apart)
     columns.push_back({std::string(EntryOf(key).name), Align::kLeft, Shrink::kMiddle});
   for (const char* name : {"hosts", "versions", "threads", "working", "spinning", "runnable",

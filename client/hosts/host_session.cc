@@ -20,7 +20,8 @@ std::string GrpcAddress(const std::string& address) {
 }  // namespace
 
 HostSession::HostSession(const HostAddress& host,
-                         std::shared_ptr<grpc::ChannelCredentials> credentials, Report report)
+                         const std::shared_ptr<grpc::ChannelCredentials>& credentials,
+                         Report report)
     : host_(host),
       report_(std::move(report)),
       channel_(grpc::CreateCustomChannel(GrpcAddress(host.address), credentials,

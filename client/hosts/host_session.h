@@ -27,7 +27,7 @@ class HostSession final : public grpc::ClientReadReactor<v1::CollectResponse> {
   // Called on gRPC's threads; must not call the session.
   using Report = std::function<void(HostEvent)>;
 
-  HostSession(const HostAddress& host, std::shared_ptr<grpc::ChannelCredentials> credentials,
+  HostSession(const HostAddress& host, const std::shared_ptr<grpc::ChannelCredentials>& credentials,
               Report report);
 
   // Connects, by a call that costs nothing: kReached; then `status` says whether it did.

@@ -65,8 +65,9 @@ std::string ParseCgroup(std::string_view text) {
     }
     const std::size_t path = line.find(":/");
     if (path == std::string_view::npos || line.substr(path + 1) == "/") continue;
-    auto& to = line.substr(0, path).ends_with(":name=systemd") ? named : other;
-    if (to.empty()) to = line.substr(path + 1);
+    const bool of_systemd = line.substr(0, path).ends_with(":name=systemd");
+    if (of_systemd && named.empty()) named = line.substr(path + 1);
+    if (!of_systemd && other.empty()) other = line.substr(path + 1);
   }
   // Where version 1 is in use, the unified hierarchy is missing or has one group for all.
   if (!unified.empty() && unified != "/") return Bounded(unified, kMaxText);
@@ -97,13 +98,13 @@ Owner ParseOwner(std::string_view text) {
 
 ResourceRef ParseResource(std::string_view text) {
   constexpr std::size_t kMaxAttributes = 64;
-  constexpr std::size_t kMaxText = 1'024;
+  constexpr std::size_t kMaxValue = 1'024;
   std::map<std::string, std::string> attributes;
   const auto take = [&text] {
     const std::size_t end = std::min(text.find('\0'), text.size());
     const std::string_view taken = text.substr(0, end);
     text.remove_prefix(std::min(end + 1, text.size()));
-    return ValidUtf8(taken.substr(0, kMaxText));
+    return ValidUtf8(taken.substr(0, kMaxValue));
   };
   while (!text.empty() && attributes.size() < kMaxAttributes) {
     std::string name = take();

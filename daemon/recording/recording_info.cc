@@ -44,6 +44,7 @@ using PlaceWords = std::array<std::uint32_t, 4>;
 void AppendPlaces(const std::vector<CpuPlace>& places, std::vector<std::byte>& out) {
   if (places.empty()) return;
   std::vector<PlaceWords> words;
+  words.reserve(places.size());
   for (const CpuPlace& place : places)
     words.push_back({place.cpu, place.core, place.cache.value_or(kNowhere), place.node});
   AppendField(InfoField::kCpuPlaces, words.data(), words.size() * sizeof(PlaceWords), out);

@@ -85,8 +85,9 @@ ProfileJoin::ProfileJoin(const JoinLimits& limits) : limits_(limits), stacks_(jo
 ProfileJoin::~ProfileJoin() = default;
 
 Result<void> ProfileJoin::CheckRoom(const v1::Profile& profile) {
-  const auto full = [](std::string what) {
-    return Error{ErrorCode::kExhausted, "no room for it: the hosts together have too " + what,
+  const auto full = [](const char* what) {
+    return Error{ErrorCode::kExhausted,
+                 std::string("no room for it: the hosts together have too ") + what,
                  "collect for a shorter time, at a lower rate (-F), or of fewer processes"};
   };
   std::uint64_t weight_ns = weight_ns_;

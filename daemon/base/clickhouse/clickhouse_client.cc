@@ -60,7 +60,7 @@ Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
   if (!address.tls && !take("clickhouse://"))
     return WrongAddress(text, "the scheme is another one");
   if (const std::size_t question = rest.find('?'); question != std::string_view::npos) {
-    std::string_view parameter = rest.substr(question + 1);
+    const std::string_view parameter = rest.substr(question + 1);
     rest = rest.substr(0, question);
     constexpr std::string_view kCluster = "cluster=";
     if (!parameter.starts_with(kCluster) || !IsName(parameter.substr(kCluster.size())))

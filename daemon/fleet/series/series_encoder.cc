@@ -49,6 +49,7 @@ class Encoder {
   SeriesRequests Encode() && {
     std::map<Labels, std::vector<ExportRow>> series;
     std::vector<std::vector<ExportRow>*> of_set;
+    of_set.reserve(profile_.label_sets.size());
     for (const Labels& labels : profile_.label_sets)
       of_set.push_back(&series[shape_.labels(labels)]);
     for (const ExportRow& row : profile_.rows) of_set[row.labels]->push_back(row);

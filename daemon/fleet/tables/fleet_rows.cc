@@ -139,6 +139,7 @@ FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetSta
   }
   std::map<std::string, std::uint32_t> thread_numbers;
   std::vector<std::uint32_t> thread_of;
+  thread_of.reserve(profile.threads.size());
   for (const std::string& name : profile.threads)
     thread_of.push_back(NumberOf(ThreadGroup(name), thread_numbers, rows.threads));
   for (const ExportRow& row : profile.rows)

@@ -221,7 +221,10 @@ Answer PullListener::TlsHttp::AnswerTo(MHD_Connection* connection, const std::st
                                        const ScrapeArguments& arguments, const std::string& peer) {
   std::string what = "GET " + path;
   for (const auto& [name, value] : arguments)
-    what.append(what.find('?') == std::string::npos ? "?" : "&").append(name + "=" + value);
+    what.append(what.find('?') == std::string::npos ? "?" : "&")
+        .append(name)
+        .append("=")
+        .append(value);
   const auto* tls = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_GNUTLS_SESSION);
   const auto names = tls == nullptr
                          ? std::nullopt
@@ -254,6 +257,7 @@ Answer PullListener::TlsHttp::AnswerTo(MHD_Connection* connection, const std::st
   return bytes ? Answer{MHD_HTTP_OK, *std::move(bytes)} : AnswerFor(bytes.error());
 }
 
+// NOLINTBEGIN(readability-function-size,readability-non-const-parameter)
 MHD_Result PullListener::TlsHttp::OnRequest(void* context, MHD_Connection* connection,
                                             const char* url, const char* method,
                                             const char* /*version*/, const char* /*body*/,
@@ -281,6 +285,7 @@ MHD_Result PullListener::TlsHttp::OnRequest(void* context, MHD_Connection* conne
   MHD_destroy_response(response);
   return queued;
 }
+// NOLINTEND(readability-function-size,readability-non-const-parameter)
 
 Result<std::unique_ptr<PullListener>> PullListener::Start(const PullOptions& options,
                                                           Scrapes& scrapes, const Clock& clock,

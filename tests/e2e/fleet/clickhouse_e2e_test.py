@@ -53,8 +53,12 @@ class WithStore(ExportingProfd):
         self.await_true(lambda: self.store.value(f"SELECT count() FROM host_window WHERE toUnixTimestamp(time) > {above}")
                         >= count, f"{count} windows in the store")
 
+    def said(self):
+        """What profd says of the export."""
+        return json.loads(self.profctl("status", "--json").stdout)["exports"][0]
+
     def gaps(self):
-        gaps = json.loads(self.profctl("status", "--json").stdout)["exports"][0]["gaps_ns"]
+        gaps = self.said()["gaps_ns"]
         return {gap["name"]: int(gap["count"]) for gap in gaps}
 
     def sums(self, table, with_wait=False):
@@ -213,7 +217,7 @@ class Failures(WithStore):
         self.store.post("/?database=profd", b"DROP TABLE sample")
         self.run_program()
         self.export(self.clickhouse())
-        self.await_true(lambda: "`profctl fleet init` creates the tables" in self.status(), "the remedy is said")
+        self.await_true(lambda: "`profctl fleet init` creates the tables" in self.said()["last_error"], "the remedy is said")
         self.assertEqual(self.gaps(), {})
         made = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True,
                               check=False)

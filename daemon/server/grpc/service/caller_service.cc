@@ -42,7 +42,7 @@ grpc::Status CallerService::Run(const grpc::ServerContext& context, const Verb& 
     return gate_.running.Check(caller);
   };
   const auto admitted = admit();
-  const grpc::Status status = admitted ? call(caller) : ToStatus(admitted.error());
+  grpc::Status status = admitted ? call(caller) : ToStatus(admitted.error());
   const std::string what = std::string(verb.name) + (verb.about.empty() ? "" : " " + verb.about);
   if (IsRefusal(status))
     gate_.refusals.Refused(Describe(caller), what, status.error_message());

@@ -88,7 +88,7 @@ Result<aggregate::ProfileRef> Scrapes::Run(const Caller& caller, const ScrapeReq
   const std::shared_ptr<pipeline::Session> session = *started;
   bool left = false;
   while (!left && !session->WaitFinished(kPollInterval)) left = gone();
-  const Result<aggregate::ProfileRef> result =
+  Result<aggregate::ProfileRef> result =
       left ? Error{ErrorCode::kUnavailable, "its client has left", ""} : session->result();
   parts_.manager.Release(session);
   return result;
