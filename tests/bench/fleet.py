@@ -17,7 +17,7 @@ from clickhouse_store import Store  # noqa: E402
 from store import new_processes  # noqa: E402
 from unwind_loads import Missing, all_loads  # noqa: E402
 
-SIZES = ((50, 1), (200, 1), (200, 4))  # hosts, hours
+SIZES = ((50, 1), (200, 1), (200, 2))  # hosts, hours
 FLEETS = (100, 1_000, 10_000, 100_000)
 # An agent at its defaults.
 GOALS = {"cpu_percent": 0.2, "memory_mib": 16, "bytes_per_second": 1_000}
