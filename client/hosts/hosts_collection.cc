@@ -64,8 +64,8 @@ std::string Ahead(std::int64_t by_ns) {
 
 struct HostsCollection::Member {
   Member(std::size_t number, const HostAddress& host,
-         std::shared_ptr<grpc::ChannelCredentials> credentials, HostSession::Report report)
-      : index(number), session(host, std::move(credentials), std::move(report)) {}
+         const std::shared_ptr<grpc::ChannelCredentials>& credentials, HostSession::Report report)
+      : index(number), session(host, credentials, std::move(report)) {}
 
   enum class Phase { kNotReached, kReached, kRunning, kWaits, kAnswers, kHere, kOver };
 
