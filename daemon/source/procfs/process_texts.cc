@@ -8,6 +8,7 @@
 #include <string>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "daemon/base/keys.h"
 #include "daemon/reader/message.h"
@@ -72,30 +73,45 @@ ResourceAttributes ContextOf(reader::FileOpener& opener, std::uint32_t pid, std:
 
 Result<std::string> ProcessTextParser::Answer(std::string_view request,
                                               reader::ParserContext context) {
+  struct Read {
+    std::uint32_t pid = 0;
+    std::uint32_t tid = 0;
+    std::string command_line;
+    std::string maps;
+  };
   Unpacker fields(request);
-  Packer answer;
   const std::uint32_t count = fields.Count(2 * sizeof(std::uint32_t));
-  for (std::uint32_t i = 0; i < count; ++i) {
-    const auto pid = fields.Number<std::uint32_t>();
-    const auto tid = fields.Number<std::uint32_t>();
-    std::string command_line = ReadPart(context.opener, pid, "cmdline", kMaxCommandLine);
-    command_line.resize(std::min(command_line.size(), kKeptCommandLine));
-    std::string maps = ReadPart(context.opener, pid, "maps", kMaxMaps);
+  std::vector<Read> read;
+  std::size_t bytes = 0;
+  for (std::uint32_t i = 0; i < count && bytes <= kAnswerBytes; ++i) {
+    Read& one = read.emplace_back();
+    one.pid = fields.Number<std::uint32_t>();
+    one.tid = fields.Number<std::uint32_t>();
+    one.command_line = ReadPart(context.opener, one.pid, "cmdline", kMaxCommandLine);
+    one.command_line.resize(std::min(one.command_line.size(), kKeptCommandLine));
+    one.maps = ReadPart(context.opener, one.pid, "maps", kMaxMaps);
     // The memory of a process whose first thread has ended is seen through its other threads.
-    if (maps.empty() && tid != pid)
-      maps = ReadPart(context.opener, pid, "task/" + std::to_string(tid) + "/maps", kMaxMaps);
-    std::string environment = ReadPart(context.opener, pid, "environ", kMaxEnvironment);
-    if (environment.empty() && tid != pid)
-      environment = ReadPart(context.opener, pid, "task/" + std::to_string(tid) + "/environ",
-                             kMaxEnvironment);
+    if (one.maps.empty() && one.tid != one.pid)
+      one.maps =
+          ReadPart(context.opener, one.pid, "task/" + std::to_string(one.tid) + "/maps", kMaxMaps);
+    bytes += one.command_line.size() + one.maps.size();
+  }
+  // Afterwards: a process that ends soon may go without its resource, not without its mappings.
+  Packer answer;
+  for (const Read& one : read) {
+    std::string environment = ReadPart(context.opener, one.pid, "environ", kMaxEnvironment);
+    if (environment.empty() && one.tid != one.pid)
+      environment = ReadPart(context.opener, one.pid,
+                             "task/" + std::to_string(one.tid) + "/environ", kMaxEnvironment);
     ResourceAttributes attributes = ResourceOf(environment);
     // The environment wins, as it does in OpenTelemetry's libraries.
-    for (const auto& [name, value] : ContextOf(context.opener, pid, maps))
+    for (const auto& [name, value] : ContextOf(context.opener, one.pid, one.maps))
       AddAttribute(name, value, attributes);
     const std::string resource = PackResource(attributes);
-    if (i > 0 && answer.size() + command_line.size() + maps.size() + resource.size() > kAnswerBytes)
+    if (answer.size() != 0 &&
+        answer.size() + one.command_line.size() + one.maps.size() + resource.size() > kAnswerBytes)
       break;
-    answer.Text(command_line).Text(maps).Text(resource);
+    answer.Text(one.command_line).Text(one.maps).Text(resource);
   }
   return answer.Take();
 }
