@@ -14,6 +14,7 @@
 #include "client/link/host.h"
 #include "client/text/text.h"
 #include "daemon/base/files.h"
+#include "daemon/base/utf8.h"
 
 namespace profd::client {
 namespace {
@@ -26,13 +27,6 @@ constexpr std::size_t kMostDigits = 6;
 Error BadLine(const std::string& source, std::size_t line, const std::string& why) {
   return Error{ErrorCode::kInvalidArgument, source + ":" + std::to_string(line) + ": " + why,
                "a line is HOST[:PORT], web[01-12].example, or the path of a unix socket"};
-}
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t first = text.find_first_not_of(kBlank);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kBlank) - first + 1);
 }
 
 std::optional<std::uint32_t> Number(std::string_view text) {

@@ -1,6 +1,7 @@
 // UTF-8 from other processes, files and the kernel: any byte of it may be wrong.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 
@@ -29,5 +30,13 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";  // U+
 // `text` with kReplacementCharacter for each byte that is not UTF-8. Code points that are unsafe to
 // print stay.
 [[nodiscard]] std::string ValidUtf8(std::string_view text);
+
+// Without `blanks` at its begin and its end. A part of `text`.
+[[nodiscard]] constexpr std::string_view Trimmed(std::string_view text,
+                                                 std::string_view blanks = " \t\r") {
+  const std::size_t begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
 
 }  // namespace profd

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "daemon/base/utf8.h"
 #include "daemon/source/probe/hook_levels.h"
 
 namespace profd::config {
@@ -26,10 +27,8 @@ std::vector<std::string> ListOf(std::string_view text) {
   std::vector<std::string> list;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
-    std::string_view part = text.substr(0, comma);
+    const std::string_view part = Trimmed(text.substr(0, comma), " ");
     text.remove_prefix(std::min(comma + 1, text.size()));
-    while (part.starts_with(' ')) part.remove_prefix(1);
-    while (part.ends_with(' ')) part.remove_suffix(1);
     if (!part.empty()) list.emplace_back(part);
   }
   return list;

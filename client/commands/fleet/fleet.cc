@@ -13,16 +13,8 @@
 namespace profd::client {
 namespace {
 
-// Users and clusters become parts of statements.
-bool IsName(std::string_view text) {
-  return text.size() <= 64 && std::ranges::all_of(text, [](char c) {
-           return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-                  c == '_' || c == '-' || c == '.';
-         });
-}
-
 Result<void> CheckName(std::string_view option, const std::string& value) {
-  if (IsName(value)) return {};
+  if (value.empty() || IsClickHouseName(value)) return {};
   return Usage(std::string(option) + " '" + value + "' is no name",
                "it has letters, digits and one of _-.");
 }

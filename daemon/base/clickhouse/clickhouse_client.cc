@@ -20,16 +20,8 @@ Error WrongAddress(std::string_view text, std::string_view why) {
                "write " + std::string(kForm)};
 }
 
-// Names of databases, users and clusters become parts of statements.
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-           c == '-' || c == '.';
-  });
-}
-
 bool IsDatabase(std::string_view text) {
-  return IsName(text) && text.find_first_of("-.") == std::string_view::npos &&
+  return IsClickHouseName(text) && text.find_first_of("-.") == std::string_view::npos &&
          (text[0] < '0' || text[0] > '9');
 }
 
@@ -48,6 +40,13 @@ bool IsHost(std::string_view text) {
 
 }  // namespace
 
+bool IsClickHouseName(std::string_view text) {
+  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+  });
+}
+
 Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
   ClickHouseAddress address;
   std::string_view rest = text;
@@ -63,7 +62,7 @@ Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
     const std::string_view parameter = rest.substr(question + 1);
     rest = rest.substr(0, question);
     constexpr std::string_view kCluster = "cluster=";
-    if (!parameter.starts_with(kCluster) || !IsName(parameter.substr(kCluster.size())))
+    if (!parameter.starts_with(kCluster) || !IsClickHouseName(parameter.substr(kCluster.size())))
       return WrongAddress(text, "'?" + std::string(parameter) + "' is not ?cluster=NAME");
     address.cluster = parameter.substr(kCluster.size());
   }
@@ -79,7 +78,7 @@ Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
     rest.remove_prefix(at + 1);
     if (address.user.find(':') != std::string::npos)
       return WrongAddress("clickhouse://...", "a password does not belong into an address");
-    if (!IsName(address.user)) return WrongAddress(text, "the name of the user is wrong");
+    if (!IsClickHouseName(address.user)) return WrongAddress(text, "the name of the user is wrong");
   }
   std::string_view port = address.tls ? "8443" : "8123";
   const std::size_t colon = rest.rfind(':');

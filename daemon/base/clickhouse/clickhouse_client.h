@@ -28,6 +28,9 @@ struct ClickHouseAddress {
 // Passwords are not part of it: others can read command lines.
 [[nodiscard]] Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text);
 
+// Whether a user or a cluster may be called so in a statement: letters, digits and _-.
+[[nodiscard]] bool IsClickHouseName(std::string_view text);
+
 struct ClickHouseStatement {
   std::string sql;             // in the URL where there is a body
   std::string_view body = {};  // data of an INSERT

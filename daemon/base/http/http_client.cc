@@ -9,6 +9,8 @@
 #include <limits>
 #include <utility>
 
+#include "daemon/base/utf8.h"
+
 #include "daemon/base/files.h"
 
 namespace profd {
@@ -50,12 +52,8 @@ std::size_t TakeHeader(const char* bytes, std::size_t size, std::size_t count, v
   std::ranges::transform(name, name.begin(), [](char c) {
     return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
   });
-  std::string_view value = line.substr(colon + 1);
-  constexpr std::string_view kBlank = " \t\r\n";
-  const std::size_t begin = std::min(value.find_first_not_of(kBlank), value.size());
-  value = value.substr(begin);
-  value = value.substr(0, value.find_last_not_of(kBlank) + 1);
-  if (headers.size() < kMostHeaders || headers.contains(name)) headers[name] = value;
+  if (headers.size() < kMostHeaders || headers.contains(name))
+    headers[name] = Trimmed(line.substr(colon + 1), " \t\r\n");
   return line.size();
 }
 

@@ -10,6 +10,7 @@
 
 #include "daemon/aggregate/classes/stack_rules.h"
 #include "daemon/base/utf8.h"
+#include "daemon/fleet/profile/equal_rows.h"
 #include "daemon/fleet/profile/labels.h"
 
 namespace profd::fleet {
@@ -22,23 +23,6 @@ constexpr std::array<std::string_view, 5> kParts{"running", "spinning", "runnabl
 auto KeyOf(const ExportRow& row) {
   return std::tuple(row.labels, row.part, row.wait, row.thread, row.node);
 }
-
-// Numbers of texts or label sets, by their first use.
-template <typename Value>
-class Numbering {
- public:
-  explicit Numbering(std::vector<Value>& values) : values_(values) {}
-  std::uint32_t operator()(const Value& value) {
-    const auto next = static_cast<std::uint32_t>(values_.size());
-    const auto [known, added] = numbers_.emplace(value, next);
-    if (added) values_.push_back(value);
-    return known->second;
-  }
-
- private:
-  std::vector<Value>& values_;
-  std::map<Value, std::uint32_t> numbers_;
-};
 
 Part PartOf(const aggregate::ProfileSample& sample, const aggregate::StackRules& stacks,
             const rules::RuleSet* rules) {
@@ -55,20 +39,6 @@ Part PartOf(const aggregate::ProfileSample& sample, const aggregate::StackRules&
       break;
   }
   return Part::kBlocked;
-}
-
-void SumEqual(std::vector<ExportRow>& rows) {
-  std::ranges::sort(rows, {}, KeyOf);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (kept != 0 && KeyOf(rows[kept - 1]) == KeyOf(rows[i])) {
-      rows[kept - 1].count += rows[i].count;
-      rows[kept - 1].ns += rows[i].ns;
-    } else {
-      rows[kept++] = rows[i];
-    }
-  }
-  rows.resize(kept);
 }
 
 }  // namespace
@@ -115,7 +85,7 @@ ExportProfile MakeExportProfile(aggregate::Profile profile, What what,
     if (set && ns != 0)
       made.rows.push_back({*set, name_of[i], 0, Part::kStolen, process::WaitReason::kNone, 0, ns});
   }
-  SumEqual(made.rows);
+  SumEqual(made.rows, KeyOf);
   made.frames = std::move(profile.frames);
   made.nodes = std::move(profile.nodes);
   return made;

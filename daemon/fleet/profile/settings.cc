@@ -5,18 +5,12 @@
 #include <string_view>
 
 #include "daemon/base/files.h"
+#include "daemon/base/utf8.h"
 
 namespace profd::fleet {
 namespace {
 
 constexpr std::size_t kMaxHeaderBytes = 64u << 10;
-
-std::string_view Trimmed(std::string_view text) {
-  constexpr std::string_view kBlank = " \t\r";
-  const std::size_t begin = text.find_first_not_of(kBlank);
-  if (begin == std::string_view::npos) return {};
-  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
-}
 
 // What gRPC takes, in lower case.
 bool IsNamePart(char c) {

@@ -54,12 +54,6 @@ std::vector<SeriesProfile> Unpacked(const std::string& payload) {
 
 bool SaysRateLimit(const std::string& text) { return text.find("rate limit") != std::string::npos; }
 
-Verdict Later(std::string message, std::uint64_t retry_after_ns = 0) {
-  return {.kind = Verdict::Kind::kLater,
-          .message = std::move(message),
-          .retry_after_ns = retry_after_ns};
-}
-
 }  // namespace
 
 PyroscopeTarget::PyroscopeTarget(const ExportSettings& settings)

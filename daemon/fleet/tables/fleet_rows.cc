@@ -5,6 +5,8 @@
 #include <tuple>
 #include <utility>
 
+#include "daemon/fleet/profile/equal_rows.h"
+
 namespace profd::fleet {
 namespace {
 
@@ -28,31 +30,8 @@ constexpr std::array kColumns = {
 constexpr std::array<std::string_view, 4> kLeftOut = {"host.name", "container.id", "k8s.pod.uid",
                                                       "process.executable.build_id.gnu"};
 
-// Numbers of values by their first use.
-template <typename Value>
-std::uint32_t NumberOf(const Value& value, std::map<Value, std::uint32_t>& numbers,
-                       std::vector<Value>& values) {
-  const auto [known, added] = numbers.emplace(value, static_cast<std::uint32_t>(values.size()));
-  if (added) values.push_back(value);
-  return known->second;
-}
-
 auto KeyOf(const FleetSample& row) {
   return std::tuple(row.columns, row.part, row.wait, row.thread, row.stack);
-}
-
-void SumEqual(std::vector<FleetSample>& rows) {
-  std::ranges::sort(rows, {}, KeyOf);
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < rows.size(); ++i) {
-    if (kept != 0 && KeyOf(rows[kept - 1]) == KeyOf(rows[i])) {
-      rows[kept - 1].count += rows[i].count;
-      rows[kept - 1].ns += rows[i].ns;
-    } else {
-      rows[kept++] = rows[i];
-    }
-  }
-  rows.resize(kept);
 }
 
 std::vector<FleetClock> ClocksOf(const FleetRows& rows) {
@@ -94,7 +73,7 @@ void CutOff(std::size_t most, std::uint32_t other_stack, std::uint32_t no_thread
     rows.samples[i].thread = no_thread;
     rows.other_ns += rows.samples[i].ns;
   }
-  SumEqual(rows.samples);
+  SumEqual(rows.samples, KeyOf);
 }
 
 }  // namespace
@@ -130,26 +109,25 @@ std::string ThreadGroup(std::string_view name) {
 
 FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetStacks& stacks) {
   FleetRows rows;
-  std::map<LabelColumns, std::uint32_t> column_numbers;
+  Numbering<LabelColumns> column_number(rows.columns);
   std::vector<std::uint32_t> columns_of;
   for (const Labels& labels : profile.label_sets) {
     const LabelColumns columns = ColumnsOf(labels);
     if (rows.zone.empty()) rows.zone = columns.zone;
-    columns_of.push_back(NumberOf(columns, column_numbers, rows.columns));
+    columns_of.push_back(column_number(columns));
   }
-  std::map<std::string, std::uint32_t> thread_numbers;
+  Numbering<std::string> thread_number(rows.threads);
   std::vector<std::uint32_t> thread_of;
   thread_of.reserve(profile.threads.size());
   for (const std::string& name : profile.threads)
-    thread_of.push_back(NumberOf(ThreadGroup(name), thread_numbers, rows.threads));
+    thread_of.push_back(thread_number(ThreadGroup(name)));
   for (const ExportRow& row : profile.rows)
     rows.samples.push_back({columns_of[row.labels], thread_of[row.thread], stacks.Of(row), row.part,
                             row.wait, row.count, row.ns});
-  SumEqual(rows.samples);
+  SumEqual(rows.samples, KeyOf);
   rows.clocks = ClocksOf(rows);
   if (rows.samples.size() > most)
-    CutOff(most, stacks.Pseudo(kOtherStack), NumberOf(std::string(), thread_numbers, rows.threads),
-           rows);
+    CutOff(most, stacks.Pseudo(kOtherStack), thread_number(std::string()), rows);
   return rows;
 }
 

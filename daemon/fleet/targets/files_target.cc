@@ -38,13 +38,17 @@ std::string ProfileFileName(std::string_view host, std::uint64_t from_unix_ns, s
          (how == Compression::kGzip ? ".pb.gz" : ".pb");
 }
 
-Result<EncodedProfile> FilesTarget::Encode(const ExportProfile& profile) {
+Result<EncodedProfile> EncodePprofFile(const ExportProfile& profile, Compression how) {
   EncodedProfile encoded;
   if (profile.rows.empty()) return encoded;
-  auto bytes = PprofBytes(EncodePprof(profile), settings_.compression);
+  auto bytes = PprofBytes(EncodePprof(profile), how);
   if (!bytes) return bytes.error();
   encoded.payloads.push_back(*std::move(bytes));
   return encoded;
+}
+
+Result<EncodedProfile> FilesTarget::Encode(const ExportProfile& profile) {
+  return EncodePprofFile(profile, settings_.compression);
 }
 
 Verdict FilesTarget::Send(const SpoolEntry& entry, std::uint64_t number) {

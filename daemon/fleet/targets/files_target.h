@@ -25,6 +25,9 @@ class FilesTarget : public Target {
   const std::string host_;
 };
 
+// The whole profile as one file of pprof; nothing of one without rows.
+[[nodiscard]] Result<EncodedProfile> EncodePprofFile(const ExportProfile& profile, Compression how);
+
 // HOST-20261128T051500Z-NUMBER.pb.gz, or .pb without compression.
 [[nodiscard]] std::string ProfileFileName(std::string_view host, std::uint64_t from_unix_ns,
                                           std::uint64_t number, Compression how);

@@ -17,7 +17,6 @@ namespace {
 constexpr const char* kMethod =
     "/opentelemetry.proto.collector.profiles.v1development.ProfilesService/Export";
 constexpr std::size_t kMaxMessageBytes = 300;
-constexpr std::int64_t kMostRetrySeconds = 3'600;
 
 constexpr std::array<std::string_view, 17> kCodes{
     "ok",        "cancelled",      "unknown",           "invalid_argument",   "deadline_exceeded",
@@ -39,7 +38,7 @@ std::uint64_t RetryDelayNs(const std::string& details) {
         !info.ParseFromString(detail.value()))
       continue;
     const std::int64_t seconds =
-        std::clamp<std::int64_t>(info.retry_delay().seconds(), 0, kMostRetrySeconds);
+        std::clamp<std::int64_t>(info.retry_delay().seconds(), 0, std::int64_t{kMostRetrySeconds});
     const std::int64_t nanos = std::clamp(info.retry_delay().nanos(), 0, 999'999'999);
     return std::max<std::uint64_t>(1, static_cast<std::uint64_t>(seconds * 1'000'000'000 + nanos));
   }

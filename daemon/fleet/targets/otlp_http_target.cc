@@ -14,11 +14,6 @@ namespace profd::fleet {
 namespace {
 
 constexpr std::size_t kMaxMessageBytes = 300;
-constexpr std::uint64_t kMostRetrySeconds = 3'600;
-
-Verdict Later(std::string message) {
-  return {.kind = Verdict::Kind::kLater, .message = std::move(message)};
-}
 
 }  // namespace
 

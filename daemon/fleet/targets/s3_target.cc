@@ -8,17 +8,11 @@
 
 #include "daemon/base/utf8.h"
 #include "daemon/fleet/targets/files_target.h"
-#include "daemon/fleet/targets/pprof_encoder.h"
 
 namespace profd::fleet {
 namespace {
 
 constexpr std::size_t kMaxMessageBytes = 300;
-constexpr std::uint64_t kMostRetrySeconds = 3'600;
-
-Verdict Later(std::string message) {
-  return {.kind = Verdict::Kind::kLater, .message = std::move(message)};
-}
 
 struct Keys {
   std::string access_key;
@@ -55,12 +49,7 @@ std::string ElementOf(std::string_view xml, const std::string& name) {
 }  // namespace
 
 Result<EncodedProfile> S3Target::Encode(const ExportProfile& profile) {
-  EncodedProfile encoded;
-  if (profile.rows.empty()) return encoded;
-  auto bytes = PprofBytes(EncodePprof(profile), settings_.compression);
-  if (!bytes) return bytes.error();
-  encoded.payloads.push_back(*std::move(bytes));
-  return encoded;
+  return EncodePprofFile(profile, settings_.compression);
 }
 
 Verdict S3Target::Send(const SpoolEntry& entry, std::uint64_t number) {

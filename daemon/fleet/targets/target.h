@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "daemon/fleet/profile/export_profile.h"
@@ -28,6 +29,15 @@ struct Verdict {
   std::string message = {};  // for people; "" of kSent
   std::uint64_t retry_after_ns = 0;  // of kLater: what the receiver wishes; 0: nothing
 };
+
+[[nodiscard]] inline Verdict Later(std::string message, std::uint64_t retry_after_ns = 0) {
+  return {.kind = Verdict::Kind::kLater,
+          .message = std::move(message),
+          .retry_after_ns = retry_after_ns};
+}
+
+// No receiver can make an export wait for longer.
+inline constexpr std::uint64_t kMostRetrySeconds = 3'600;
 
 // Used by the thread of its Exporter.
 class Target {

@@ -10,13 +10,7 @@ namespace {
 
 constexpr std::string_view kService = "OTEL_SERVICE_NAME=";
 constexpr std::string_view kAttributes = "OTEL_RESOURCE_ATTRIBUTES=";
-
-std::string_view Trim(std::string_view text) {
-  constexpr std::string_view kSpace = " \t";
-  const std::size_t first = text.find_first_not_of(kSpace);
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(kSpace) - first + 1);
-}
+constexpr std::string_view kSpace = " \t";
 
 int HexDigit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
@@ -48,13 +42,13 @@ ResourceAttributes ParseList(std::string_view list) {
   ResourceAttributes attributes;
   while (!list.empty()) {
     const std::size_t comma = std::min(list.find(','), list.size());
-    const std::string_view pair = Trim(list.substr(0, comma));
+    const std::string_view pair = Trimmed(list.substr(0, comma), kSpace);
     list.remove_prefix(std::min(comma + 1, list.size()));
     if (pair.empty()) continue;
     const std::size_t equals = pair.find('=');
     if (equals == std::string_view::npos) return {};
-    const auto name = Decode(Trim(pair.substr(0, equals)));
-    const auto value = Decode(Trim(pair.substr(equals + 1)));
+    const auto name = Decode(Trimmed(pair.substr(0, equals), kSpace));
+    const auto value = Decode(Trimmed(pair.substr(equals + 1), kSpace));
     if (!name || !value || name->empty()) return {};
     AddAttribute(*name, *value, attributes);
   }
@@ -93,7 +87,7 @@ ResourceAttributes ResourceOf(std::string_view environment) {
       list = variable.substr(kAttributes.size(), kMaxResourceText);
   }
   ResourceAttributes attributes = ParseList(list);
-  if (service = Trim(service); !service.empty()) {
+  if (service = Trimmed(service, kSpace); !service.empty()) {
     attributes.erase("service.name");
     if (attributes.size() == kMaxAttributes) attributes.erase(std::prev(attributes.end()));
     AddAttribute("service.name", service, attributes);

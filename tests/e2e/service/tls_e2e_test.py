@@ -9,47 +9,32 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from certificates import Certificates  # noqa: E402
 from running_profd import PROFCTL, PROFD, RunningProfd  # noqa: E402
-
-NEW_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
 
 
 @unittest.skipIf(shutil.which("openssl") is None, "openssl is not installed")
 class Tls(RunningProfd):
     def setUp(self):
         super().setUp()
-        self.authority("ca")
-        self.authority("other")
+        self.certificates = Certificates(self.path)
+        self.certificates.authority("ca")
+        self.certificates.authority("other")
         self.issue("ca", "profd")
         self.issue("ca", "ops")
 
-    @staticmethod
-    def openssl(*arguments):
-        subprocess.run(["openssl", *arguments], check=True, capture_output=True)
-
-    def authority(self, name):
-        self.openssl("req", "-x509", *NEW_KEY, "-days", "1", "-subj", f"/CN={name}", "-keyout",
-                     self.path(name + ".key"), "-out", self.path(name + ".pem"))
-
     def issue(self, authority, name, days=1):
-        with open(self.path("ext"), "w", encoding="utf-8") as file:
-            file.write("subjectAltName=DNS:localhost\n")
-        self.openssl("req", *NEW_KEY, "-subj", f"/CN={name}", "-keyout", self.path(name + ".key"),
-                     "-out", self.path("csr"))
-        self.openssl("x509", "-req", "-in", self.path("csr"), "-CA", self.path(authority + ".pem"), "-CAkey",
-                     self.path(authority + ".key"), "-CAcreateserial", "-days", str(days), "-extfile",
-                     self.path("ext"), "-out", self.path(name + ".pem"))
+        """A certificate for the one name by which the tests connect."""
+        self.certificates.issue(authority, name, days, "subjectAltName=DNS:localhost")
 
     def serve(self):
-        self.configure(f'[tls]\nlisten = "127.0.0.1:0"\ncertificate = "{self.path("profd.pem")}"\n'
-                       f'key = "{self.path("profd.key")}"\nclient_ca = "{self.path("ca.pem")}"\n')
+        self.configure(self.certificates.settings())
         self.start()
         port = re.search(r"serving TLS at 127\.0\.0\.1:0, port (\d+)", self.log()).group(1)
         return f"tls://localhost:{port}"
 
     def ask(self, host, name="ops", authority="ca", environment=None):
-        files = ["--tls-ca", self.path(authority + ".pem"), "--tls-cert", self.path(name + ".pem"),
-                 "--tls-key", self.path(name + ".key")] if environment is None else []
+        files = self.certificates.flags(name, authority) if environment is None else []
         return subprocess.run([PROFCTL, "status", "--host", host, *files], capture_output=True, text=True, check=False,
                               env=dict(os.environ, **(environment or {})))
 

@@ -4,27 +4,24 @@
 #include <array>
 #include <utility>
 
+#include "daemon/base/utf8.h"
+
 namespace profd::server {
 namespace {
 
+constexpr std::string_view kSpace = " ";
 constexpr std::array<std::pair<std::string_view, CertificateName::Kind>, 3> kKinds{
     {{"CN=", CertificateName::Kind::kCommonName},
      {"DNS=", CertificateName::Kind::kDns},
      {"URI=", CertificateName::Kind::kUri}}};
 
-std::string_view Trimmed(std::string_view text) {
-  const std::size_t first = text.find_first_not_of(' ');
-  if (first == std::string_view::npos) return {};
-  return text.substr(first, text.find_last_not_of(' ') - first + 1);
-}
-
 }  // namespace
 
 Result<Roles::List> Roles::ParseList(std::string_view text) {
   List list;
-  for (bool more = !Trimmed(text).empty(); more;) {
+  for (bool more = !Trimmed(text, kSpace).empty(); more;) {
     const std::size_t comma = text.find(',');
-    const std::string_view entry = Trimmed(text.substr(0, comma));
+    const std::string_view entry = Trimmed(text.substr(0, comma), kSpace);
     const auto* kind =
         std::ranges::find_if(kKinds, [&](const auto& one) { return entry.starts_with(one.first); });
     if (entry == "*") {
