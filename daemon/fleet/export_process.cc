@@ -1,7 +1,6 @@
 #include "daemon/fleet/export_process.h"
 
 #include <fcntl.h>
-#include <linux/capability.h>
 #include <poll.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,7 +9,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -28,6 +26,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/files.h"
 #include "daemon/base/http/http_client.h"
+#include "daemon/base/rights/own_capabilities.h"
 #include "daemon/fleet/exporter.h"
 #include "daemon/fleet/series/parca_target.h"
 #include "daemon/fleet/series/pyroscope_target.h"
@@ -73,9 +72,7 @@ void CloseDescriptors() {
 void GiveUpCapabilities() {
   ::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
   ::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> none{};
-  if (::syscall(SYS_capset, &header, none.data()) != 0) ::_exit(1);
+  if (!SetOwnCapabilities({})) ::_exit(1);
 }
 
 std::uint64_t OwnAddressSpaceBytes() {

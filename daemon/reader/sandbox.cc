@@ -20,42 +20,18 @@
 #include <span>
 #include <string>
 
+#include "daemon/base/rights/own_capabilities.h"
+
 namespace profd::reader {
 namespace {
 
 constexpr uid_t kOverflowId = 65'534;
-
-struct Capabilities {
-  std::uint64_t effective = 0;
-  std::uint64_t permitted = 0;
-};
 
 constexpr std::uint64_t Bit(unsigned capability) { return std::uint64_t{1} << capability; }
 
 constexpr std::uint64_t kOpenerCapabilities =
     Bit(CAP_SYS_PTRACE) | Bit(CAP_PERFMON) | Bit(CAP_DAC_READ_SEARCH) |
     Bit(CAP_CHECKPOINT_RESTORE) | Bit(CAP_SYS_ADMIN) | Bit(CAP_SETUID) | Bit(CAP_SETGID);
-
-Result<Capabilities> OwnCapabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0)
-    return ErrorFromErrno(errno, "cannot read own capabilities");
-  return Capabilities{std::uint64_t{data[1].effective} << 32 | data[0].effective,
-                      std::uint64_t{data[1].permitted} << 32 | data[0].permitted};
-}
-
-Result<void> SetCapabilities(const Capabilities& wanted) {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  for (unsigned half = 0; half < data.size(); ++half) {
-    data.at(half).effective = static_cast<std::uint32_t>(wanted.effective >> (32 * half));
-    data.at(half).permitted = static_cast<std::uint32_t>(wanted.permitted >> (32 * half));
-  }
-  if (::syscall(SYS_capset, &header, data.data()) != 0)
-    return ErrorFromErrno(errno, "cannot give up capabilities");
-  return {};
-}
 
 Result<void> SetLimit(__rlimit_resource resource, std::uint64_t value) {
   const rlimit limit{value, value};
@@ -225,7 +201,7 @@ Result<void> EnterParserSandbox(const Limits& limits) {
         ::syscall(SYS_setresuid, kOverflowId, kOverflowId, kOverflowId) != 0)
       return ErrorFromErrno(errno, "cannot become another user");
   }
-  PROFD_TRY(SetCapabilities({}));
+  PROFD_TRY(SetOwnCapabilities({}));
   EndWithParent();
   return RestrictParser(limits);
 }
@@ -238,7 +214,7 @@ Result<void> EnterOpenerSandbox(const Limits& limits) {
   const std::uint64_t kept =
       own->permitted &
       (kOpenerCapabilities | (limits.attaches_programs ? Bit(CAP_BPF) : std::uint64_t{0}));
-  PROFD_TRY(SetCapabilities({kept, kept}));
+  PROFD_TRY(SetOwnCapabilities({kept, kept}));
   EndWithParent();
   return RestrictOpener(limits);
 }
@@ -253,13 +229,13 @@ WithoutFileCapabilities::WithoutFileCapabilities() {
   const auto own = OwnCapabilities();
   if (!own) return;
   effective_ = own->effective;
-  (void)SetCapabilities(
+  (void)SetOwnCapabilities(
       {effective_ & ~(Bit(CAP_DAC_READ_SEARCH) | Bit(CAP_DAC_OVERRIDE)), own->permitted});
 }
 
 WithoutFileCapabilities::~WithoutFileCapabilities() {
   const auto own = OwnCapabilities();
-  if (own) (void)SetCapabilities({effective_, own->permitted});
+  if (own) (void)SetOwnCapabilities({effective_, own->permitted});
 }
 
 }  // namespace profd::reader

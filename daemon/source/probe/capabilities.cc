@@ -1,14 +1,13 @@
 #include "daemon/source/probe/capabilities.h"
 
 #include <linux/capability.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <charconv>
 
 #include "daemon/base/proc_fs.h"
+#include "daemon/base/rights/own_capabilities.h"
 
 namespace profd::source {
 namespace {
@@ -44,10 +43,8 @@ bool Satisfied(std::uint64_t effective, const Need& need) {
 }  // namespace
 
 std::uint64_t EffectiveCapabilities() {
-  __user_cap_header_struct header{_LINUX_CAPABILITY_VERSION_3, 0};
-  std::array<__user_cap_data_struct, 2> data{};
-  if (::syscall(SYS_capget, &header, data.data()) != 0) return 0;
-  return std::uint64_t{data[1].effective} << 32 | data[0].effective;
+  const auto own = OwnCapabilities();
+  return own ? own->effective : 0;
 }
 
 std::vector<std::string> MissingCapabilities(std::uint64_t effective) {
