@@ -12,8 +12,8 @@
 #include "daemon/aggregate/profile.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/base/result.h"
+#include "daemon/base/sqlite/database.h"
 #include "daemon/store/codec/content_hash.h"
-#include "daemon/store/sqlite/database.h"
 
 namespace profd::store {
 

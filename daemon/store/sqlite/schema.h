@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "daemon/base/result.h"
-#include "daemon/store/sqlite/database.h"
+#include "daemon/base/sqlite/database.h"
 
 namespace profd::store {
 

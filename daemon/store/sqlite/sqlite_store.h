@@ -10,10 +10,10 @@
 
 #include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/base/clock.h"
+#include "daemon/base/sqlite/database.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/store/api/present_time.h"
 #include "daemon/store/api/profile_store.h"
-#include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/window_writer.h"
 
 namespace profd::store {

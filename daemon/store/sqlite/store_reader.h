@@ -12,10 +12,10 @@
 #include "daemon/aggregate/merge/profile_merge.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
+#include "daemon/base/sqlite/database.h"
 #include "daemon/store/api/filter.h"
 #include "daemon/store/api/profile_store.h"
 #include "daemon/store/codec/window_codec.h"
-#include "daemon/store/sqlite/database.h"
 #include "daemon/store/sqlite/interner.h"
 
 namespace profd::store {

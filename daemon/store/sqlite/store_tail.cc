@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/store/sqlite/database.h"
+#include "daemon/base/sqlite/database.h"
 #include "daemon/store/sqlite/schema.h"
 #include "daemon/store/sqlite/store_reader.h"
 

@@ -9,7 +9,7 @@
 
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/result.h"
-#include "daemon/store/sqlite/database.h"
+#include "daemon/base/sqlite/database.h"
 #include "daemon/store/sqlite/interner.h"
 #include "daemon/store/sqlite/store_reader.h"
 

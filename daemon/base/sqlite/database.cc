@@ -1,16 +1,16 @@
-#include "daemon/store/sqlite/database.h"
+#include "daemon/base/sqlite/database.h"
 
 #include <string>
 #include <utility>
 
-namespace profd::store {
+namespace profd {
 
 Error ErrorFromSqlite(sqlite3* connection, std::string_view context) {
   const int code = sqlite3_errcode(connection) & 0xff;
   Error error{ErrorCode::kIo, std::string(context) + ": " + sqlite3_errmsg(connection), {}};
   if (code == SQLITE_FULL) {
     error.code = ErrorCode::kExhausted;
-    error.hint = "make room on the disk of the store; what was stored before is still there";
+    error.hint = "make room on its disk; what was stored before is still there";
   }
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) error.code = ErrorCode::kCorrupt;
   if (code == SQLITE_PERM || code == SQLITE_READONLY || code == SQLITE_AUTH)
@@ -35,7 +35,7 @@ Result<bool> Statement::Step() {
     Reset();
     return false;
   }
-  const Error error = ErrorFromSqlite(sqlite3_db_handle(statement_.get()), "store");
+  const Error error = ErrorFromSqlite(sqlite3_db_handle(statement_.get()), "SQLite");
   Reset();
   return error;
 }
@@ -79,7 +79,8 @@ Blob Statement::Bytes(int column) const {
   return bytes == nullptr ? Blob() : Blob(bytes, static_cast<std::size_t>(size));
 }
 
-Result<Database> Database::Open(const std::string& path, bool writable, const char* vfs) {
+Result<Database> Database::Open(const std::string& path, bool writable, const char* vfs,
+                                int busy_ms) {
   sqlite3* connection = nullptr;
   const int flags = (writable ? SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE : SQLITE_OPEN_READONLY) |
                     SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
@@ -88,7 +89,7 @@ Result<Database> Database::Open(const std::string& path, bool writable, const ch
   database.connection_.reset(connection);
   if (code != SQLITE_OK) return ErrorFromSqlite(connection, "cannot open " + path);
   sqlite3_extended_result_codes(connection, 1);
-  sqlite3_busy_timeout(connection, kBusyMs);
+  sqlite3_busy_timeout(connection, busy_ms);
   // The file may be damaged, or written by another program.
   sqlite3_db_config(connection, SQLITE_DBCONFIG_DEFENSIVE, 1, nullptr);
   sqlite3_db_config(connection, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, nullptr);
@@ -97,7 +98,7 @@ Result<Database> Database::Open(const std::string& path, bool writable, const ch
 
 Result<void> Database::Execute(const char* sql) {
   if (sqlite3_exec(connection_.get(), sql, nullptr, nullptr, nullptr) != SQLITE_OK)
-    return ErrorFromSqlite(connection_.get(), "store");
+    return ErrorFromSqlite(connection_.get(), "SQLite");
   return {};
 }
 
@@ -107,7 +108,7 @@ Result<Statement*> Database::Get(const char* sql) {
   sqlite3_stmt* prepared = nullptr;
   if (sqlite3_prepare_v3(connection_.get(), sql, -1, SQLITE_PREPARE_PERSISTENT, &prepared,
                          nullptr) != SQLITE_OK) {
-    Error error = ErrorFromSqlite(connection_.get(), "store");
+    Error error = ErrorFromSqlite(connection_.get(), "SQLite");
     // Our own SQL is correct, so the tables of the file are not ours: it is damaged.
     if (sqlite3_errcode(connection_.get()) == SQLITE_ERROR) error.code = ErrorCode::kCorrupt;
     return error;
@@ -140,4 +141,4 @@ Result<void> Transaction::Commit() {
   return {};
 }
 
-}  // namespace profd::store
+}  // namespace profd

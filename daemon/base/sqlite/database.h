@@ -16,10 +16,9 @@
 
 #include "daemon/base/result.h"
 
-namespace profd::store {
+namespace profd {
 
-// How long a statement waits for another process that locks the file. A Put delays the end of profd
-// for no longer than this.
+// How long a statement waits for another process that locks the file, if its caller does not say.
 inline constexpr int kBusyMs = 1'000;
 
 using Blob = std::span<const std::byte>;
@@ -77,9 +76,9 @@ class Statement {
 // One connection. Used by one thread at a time.
 class Database {
  public:
-  // `vfs`: name of the file layer; null: the system's.
+  // `vfs`: name of the file layer; null: the system's. `busy_ms`: as kBusyMs.
   [[nodiscard]] static Result<Database> Open(const std::string& path, bool writable,
-                                             const char* vfs);
+                                             const char* vfs, int busy_ms = kBusyMs);
   [[nodiscard]] Result<void> Execute(const char* sql);
   // The statement of this text, prepared once, and valid as long as the connection. `sql` must live
   // as long, because its address is the key.
@@ -115,4 +114,4 @@ class Transaction {
 // kExhausted: no space; kCorrupt: damaged, or no database; else kIo.
 [[nodiscard]] Error ErrorFromSqlite(sqlite3* connection, std::string_view context);
 
-}  // namespace profd::store
+}  // namespace profd
