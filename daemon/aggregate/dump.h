@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/keys.h"
 #include "daemon/process/sample.h"
@@ -41,6 +42,7 @@ struct DumpThread {
   // Index of the thread that holds the mutex, or with kGil the GIL, that it waits for.
   std::optional<std::uint32_t> owner;
   bool merge_failed = false;  // all Python frames come before the native ones
+  Labels labels;              // what the thread published when its stack was taken
 };
 
 struct Dump {

@@ -68,6 +68,7 @@ void DumpBuilder::AddSample(const symbolize::SymbolizedSample& symbolized) {
   seen.syscall = sample.syscall;
   seen.syscall_args = sample.syscall_args;
   seen.owner_word = OwnerWord(sample);
+  seen.labels = labels_.Intern(sample);
   seen.frames = symbolized.frames;
   auto& latest = on_cpu ? thread->on_cpu : thread->snapshot;
   if (!latest || latest->time_ns <= seen.time_ns) latest = std::move(seen);
@@ -98,7 +99,9 @@ void DumpBuilder::AddExit(const wire::ExitEvent& event) {
 }
 
 void DumpBuilder::AddProcess(const process::ProcessInfoRef& info) {
-  if (info) processes_[info->key] = info;
+  if (!info) return;
+  processes_[info->key] = info;
+  labels_.Update(info->key, info->label_keys);
 }
 
 void DumpBuilder::ForEachFrame(const std::function<void(symbolize::FrameId)>& visit) const {
@@ -211,6 +214,7 @@ class DumpBuilder::Assembly {
     reported.stack_flags = seen.stack_flags;
     reported.uncertain_from = seen.uncertain_from;
     reported.merge_failed = seen.merge_failed;
+    if (seen.labels != 0) reported.labels = builder_.labels_.Resolve(seen.labels);
     for (const symbolize::FrameId id : seen.frames) {
       const auto [found, added] =
           frame_of_.try_emplace(id, static_cast<std::uint32_t>(dump_.frames.size()));

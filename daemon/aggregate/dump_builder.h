@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "daemon/aggregate/dump.h"
+#include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/profile_builder.h"
 #include "daemon/process/process_info.h"
 #include "daemon/symbolize/sample/symbolized_sample.h"
@@ -58,6 +59,7 @@ class DumpBuilder {
     std::int32_t syscall = -1;
     std::array<std::uint64_t, 3> syscall_args{};
     std::uint32_t owner_word = 0;  // LockOwner
+    std::uint32_t labels = 0;      // as LabelSets numbers them
     std::vector<symbolize::FrameId> frames;
   };
   struct Thread {
@@ -80,6 +82,7 @@ class DumpBuilder {
   std::map<ThreadKey, Thread> threads_;
   std::unordered_map<ProcessKey, process::ProcessInfoRef> processes_;
   std::unordered_map<ProcessKey, process::PythonInterpreterRef> interpreters_;
+  LabelSets labels_;
   std::uint64_t left_out_ = 0;
 };
 

@@ -158,7 +158,19 @@ class Renderer {
     const std::string padded = more.empty() ? state : PadRight(state, kStateWidth);
     AddLine(options_.palette.Paint(Tone::kStrong, line) + "  " +
             options_.palette.Paint(tone, padded) + (more.empty() ? "" : " " + more));
+    AddLabels(thread);
     AddHolders(thread);
+  }
+
+  // "labels: phase=forward, step=17"
+  void AddLabels(const v1::DumpThread& thread) {
+    if (thread.label().empty()) return;
+    std::string line(kIndent);
+    for (const v1::Label& label : thread.label()) {
+      line += line.size() == kIndent.size() ? "labels: " : ", ";
+      line += SafeText(label.name()) + "=" + SafeText(label.value());
+    }
+    AddLine(Cut(line));
   }
 
   // "waits for 4711 worker, which waits for 4712 main, which runs"

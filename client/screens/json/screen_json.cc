@@ -168,6 +168,7 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
   if (thread.state() == v1::STATE_BLOCKED) object["wait"] = WaitName(thread.wait());
   if (thread.since_ns() != 0) object["since_ns"] = thread.since_ns();
   if (thread.in_syscall()) object["syscall"] = SyscallOf(thread);
+  for (const v1::Label& label : thread.label()) object["labels"][label.name()] = label.value();
   if (thread.owner() != 0)
     object["owner"] = dump.threads(static_cast<int>(thread.owner()) - 1).tid();
   if (thread.merge_failed()) object["merge_failed"] = true;

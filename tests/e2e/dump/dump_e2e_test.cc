@@ -164,6 +164,23 @@ TEST_F(DumpTest, NamesWhoHoldsAMutexAndReportsDeadlocks) {
       << text.out;
 }
 
+// The first dump of a daemon shows them, too: the labels of a process are found before its stacks
+// are taken.
+TEST_F(DumpTest, ShowsWhatThreadsHavePublished) {
+  BeginWithDaemon();
+  StartProgram({"/usr/bin/python3", test::SourceDirectory() + "/tests/e2e/dump/labelled.py",
+                test::BinaryDirectory() + "/deploy"});
+  const json process = Dump();
+  EXPECT_EQ(process["threads"].size(), truth_.size() + 1);
+  for (const json& place : truth_) {
+    const json* thread = FindThread(process, place["tid"]);
+    ASSERT_NE(thread, nullptr) << place;
+    EXPECT_EQ(thread->value("labels", json::object()), place["labels"]) << thread->dump(1);
+  }
+  const auto text = Profctl({"dump", "-p", std::to_string(program_->pid())});
+  EXPECT_NE(text.out.find("\n    labels: phase=load, step=7\n"), std::string::npos) << text.out;
+}
+
 // The host's tids of a process's threads, by those that it sees itself.
 std::map<int, int> TidsOfHost(int pid) {
   std::map<int, int> tids;

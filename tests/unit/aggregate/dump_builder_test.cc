@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "bpf/shared/labels.h"
 
 namespace profd::aggregate {
 namespace {
@@ -63,6 +67,28 @@ class DumpBuilderTest : public testing::Test {
   mutable symbolize::Frame frame_;
   DumpBuilder builder_{ProfileOrigin{}, 3};
 };
+
+TEST_F(DumpBuilderTest, AThreadHasTheLabelsThatCameWithItsStack) {
+  const auto keys = [](std::vector<std::string> names) {
+    return std::make_shared<const process::LabelKeys>(process::LabelKeys{0, std::move(names), ""});
+  };
+  profd_label_head head{};
+  head.attribute_bytes = 3;
+  auto snapshot = Snapshot(11, 120, State::kBlocked, 30, {3});
+  snapshot.sample.labels.assign(reinterpret_cast<const char*>(&head), sizeof head);
+  snapshot.sample.labels.append({'\1', '\1', '7'});
+  snapshot.sample.label_keys = keys({"phase"});
+  builder_.AddSample(snapshot);
+  builder_.AddSample(Snapshot(12, 120, State::kBlocked, 30, {3}));
+  auto info = std::make_shared<process::ProcessInfo>();
+  info->key = kProcess;
+  info->label_keys = keys({"phase", "step"});  // it names its second attribute later
+  builder_.AddProcess(info);
+  const Dump dump = Build();
+  ASSERT_EQ(dump.threads.size(), 2u);
+  EXPECT_EQ(dump.threads[0].labels, (Labels{{"step", "7"}}));
+  EXPECT_TRUE(dump.threads[1].labels.empty());
+}
 
 TEST_F(DumpBuilderTest, AThreadThatWaitsHasTheStackOfItsSnapshot) {
   AddClock(11, 100, PROFD_STATE_BLOCKED);

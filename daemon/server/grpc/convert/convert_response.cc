@@ -279,16 +279,20 @@ void FillPaths(const aggregate::Profile& profile, const SampleRefs& samples, v1:
   }
 }
 
+void FillLabels(const aggregate::Labels& labels,
+                google::protobuf::RepeatedPtrField<v1::Label>& proto) {
+  for (const auto& [name, value] : labels) {
+    v1::Label& label = *proto.Add();
+    label.set_name(ValidUtf8(name));
+    label.set_value(ValidUtf8(value));
+  }
+}
+
 void FillLabels(const aggregate::Profile& profile, const SampleRefs& samples, v1::Profile& proto) {
   if (profile.label_sets.empty()) return;
   for (const auto* sample : samples) proto.mutable_samples()->add_labels(sample->labels);
   for (const aggregate::Labels& labels : profile.label_sets) {
-    auto& set = *proto.add_label_sets();
-    for (const auto& [name, value] : labels) {
-      auto& label = *set.add_labels();
-      label.set_name(ValidUtf8(name));
-      label.set_value(ValidUtf8(value));
-    }
+    FillLabels(labels, *proto.add_label_sets()->mutable_labels());
   }
 }
 
@@ -394,6 +398,7 @@ void Fill(const aggregate::DumpThread& thread, v1::DumpThread& proto) {
   proto.set_gil(static_cast<v1::Gil>(thread.gil));
   proto.set_merge_failed(thread.merge_failed);
   if (thread.owner) proto.set_owner(*thread.owner + 1);
+  FillLabels(thread.labels, *proto.mutable_label());
 }
 
 void Fill(const fleet::ExportStatus& from, v1::ExportStatus& proto) {

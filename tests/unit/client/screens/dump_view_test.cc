@@ -71,6 +71,18 @@ v1::Dump Sample() {
   return dump;
 }
 
+TEST(DumpViewTest, LabelsStandBelowTheirThread) {
+  v1::Dump dump = Sample();
+  for (const auto& [name, value] : {std::pair("phase", "load"), std::pair("step", "7\n")}) {
+    v1::Label& label = *dump.mutable_threads(0)->add_label();
+    label.set_name(name);
+    label.set_value(value);
+  }
+  EXPECT_NE(RenderDump(dump, {.width = 0})
+                .find("holds the GIL\n    labels: phase=load, step=7?\n    step (train.py:88)\n"),
+            std::string::npos);
+}
+
 TEST(DumpViewTest, LeafFirstEqualStacksOnceAndWhoHoldsTheGil) {
   EXPECT_EQ(RenderDump(Sample(), {.width = 0}),
             "python3 ?[2Jtrain.py (42)\n"
