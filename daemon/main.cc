@@ -18,8 +18,8 @@
 
 #include "daemon/app/daemon.h"
 #include "daemon/app/ending.h"
-#include "daemon/app/live_readers.h"
 #include "daemon/app/log_sink.h"
+#include "daemon/app/parts/live_readers.h"
 #include "daemon/app/run_loop.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "daemon/app/ending.h"
-#include "daemon/app/health.h"
+#include "daemon/app/parts/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"

@@ -9,7 +9,7 @@
 #include <optional>
 #include <string>
 
-#include "daemon/app/health.h"
+#include "daemon/app/parts/health.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"

@@ -12,6 +12,7 @@
 #include <thread>
 #include <utility>
 
+#include "daemon/app/parts/live_cache.h"
 #include "daemon/app/stop_times.h"
 #include "daemon/base/own_usage.h"
 #include "daemon/base/proc_stat.h"
@@ -98,17 +99,16 @@ source::Sessions::Tables TablesFor(unwind::TableService& tables, python::PythonS
   return {.prefetch =
               [&tables, &python, &labels](For whom, const ProcessKey& process) {
                 python.Look(process);
-                // A dump takes a moment: it shows no labels, and what its few stacks miss is there
-                // sooner than all files are.
-                if (whom == For::kDump) return;
                 labels.Look(process);
-                tables.Prefetch(process.pid);
+                // A dump takes a moment: what its few stacks miss is there sooner than all files
+                // are.
+                if (whom != For::kDump) tables.Prefetch(process.pid);
               },
           .await =
               [&tables, &python, &labels](For whom, std::uint64_t requests,
                                           std::chrono::milliseconds timeout) {
                 const bool python_is_ready = python.Await(kPythonAtStart);
-                if (whom == For::kSession) (void)labels.Await(kLabelsAtStart);
+                (void)labels.Await(kLabelsAtStart);
                 return (whom == For::kDump ? tables.AwaitMissed(requests, timeout)
                                            : tables.Await(requests, timeout)) &&
                        python_is_ready;
@@ -158,8 +158,9 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
 
   auto& maps = (*source)->unwind_maps();
   auto kept = std::make_unique<elf::KeptSymbols>(limits.symbol_tables / kKeptShare, clock);
-  auto tables = std::make_unique<unwind::TableService>(maps, maps, readers->unwind_rules(),
-                                                       limits.unwind_tables, kept.get());
+  auto cache = MakeCache(options);
+  auto tables = std::make_unique<unwind::TableService>(
+      maps, maps, readers->unwind_rules(), limits.unwind_tables, kept.get(), cache.get());
   (*source)->OnWanted([&tables = *tables](const profd_wanted& wanted) { tables.Want(wanted); });
   auto python = std::make_unique<LivePython>(**source, readers->python(), shares->python_searches);
   (*source)->UseShares([&shares = *shares] { return shares.Beyond(); });
@@ -177,6 +178,7 @@ Result<std::unique_ptr<Daemon>> LiveDaemon::Start(
             .shares = std::move(shares),
             .source = std::move(*source),
             .kept = std::move(kept),
+            .cache = std::move(cache),
             .tables = std::move(tables),
             .python = std::move(python),
             .labels = std::move(labels),
@@ -213,7 +215,7 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
                .tables = *parts_.tables,
                .clock = clock}),
       symbols_(proc_, clock, *parts_.memory, *parts_.readers, *parts_.shares, *parts_.kept,
-               options.debug_info, parts_.writer.get()),
+               parts_.cache.get(), options.debug_info, parts_.writer.get()),
       pipeline_(PipelineParts(clock, logger)),
       cpu_budget_(
           *parts_.source, clock, ClockLimitCpus(options), [this] { return WorkDone(); },
@@ -272,6 +274,7 @@ void LiveDaemon::WatchHealth() {
   if (history_) health_.Watch(history_->heartbeats());
   if (parts_.writer) health_.Watch(parts_.writer->heartbeat());
   health_.Watch(parts_.container_names->heartbeat());
+  if (parts_.cache) health_.Watch(parts_.cache->heartbeat());
   if (const Heartbeat* downloads = symbols_.downloads()) health_.Watch(*downloads);
   health_.Watch(parts_.readers->heartbeats());
   health_.Watch([this](std::uint64_t, HealthReport& report) { parts_.readers->Check(report); });
@@ -312,6 +315,8 @@ pipeline::BackendStatus LiveDaemon::Status() const {
   Diagnostics readers = parts_.readers->Describe();
   std::ranges::move(readers.gauges, std::back_inserter(others.gauges));
   std::ranges::move(readers.counters, std::back_inserter(others.counters));
+  if (parts_.cache)
+    std::ranges::move(Describe(*parts_.cache).counters, std::back_inserter(others.counters));
   const labels::LabelCounters& labels = parts_.labels->service().counters();
   others.gauges.push_back(
       {"label_processes", "processes whose threads have labels", labels.known.value()});
@@ -339,6 +344,8 @@ pipeline::BackendStatus LiveDaemon::Status() const {
     if (auto trouble = parts_.exports->Trouble(); !trouble.empty())
       status.degraded.push_back(std::move(trouble));
   }
+  if (const std::string why = parts_.cache ? parts_.cache->trouble() : ""; !why.empty())
+    status.degraded.push_back("file cache: " + why);
   status.container_runtimes = parts_.container_names->Describe();
   status.unreadable = parts_.readers->Troubles();
   std::ranges::copy(status.source.beyond_share, std::back_inserter(status.unreadable));

@@ -10,13 +10,13 @@
 
 #include "daemon/app/daemon.h"
 #include "daemon/app/ending.h"
-#include "daemon/app/event_chain.h"
 #include "daemon/app/front_end.h"
-#include "daemon/app/live_labels.h"
-#include "daemon/app/live_python.h"
-#include "daemon/app/live_readers.h"
-#include "daemon/app/live_shares.h"
-#include "daemon/app/live_symbols.h"
+#include "daemon/app/parts/event_chain.h"
+#include "daemon/app/parts/live_labels.h"
+#include "daemon/app/parts/live_python.h"
+#include "daemon/app/parts/live_readers.h"
+#include "daemon/app/parts/live_shares.h"
+#include "daemon/app/parts/live_symbols.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/base/result.h"
@@ -29,6 +29,7 @@
 #include "daemon/history/history_recorder.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/status.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/recording/recording_writer.h"
 #include "daemon/server/grpc/transport/server.h"
 #include "daemon/source/bpf_source.h"
@@ -57,6 +58,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
     std::unique_ptr<LiveShares> shares;    // ... and that use them
     std::unique_ptr<source::BpfSource> source;
     std::unique_ptr<elf::KeptSymbols> kept;
+    std::unique_ptr<reader::AnswerCache> cache;  // null: nothing is kept on disk
     std::unique_ptr<unwind::TableService> tables;
     std::unique_ptr<LivePython> python;
     std::unique_ptr<LiveLabels> labels;

@@ -8,13 +8,27 @@
 #include "daemon/source/probe/hook_levels.h"
 
 namespace profd::config {
+namespace {
+
+// Of the folders that a unit names.
+std::string FirstOf(const std::string& directories) {
+  return directories.substr(0, directories.find(':'));
+}
+
+}  // namespace
 
 std::string HistoryDirectory(const Options& options, const char* state_directory) {
   // A private profd serves one command: a history would have no reader.
   if (options.private_use || options.history_directory == "off") return "";
   if (options.history_directory != "auto") return options.history_directory;
-  const std::string directories = state_directory == nullptr ? "" : state_directory;
-  return directories.substr(0, directories.find(':'));  // the first one that the unit names
+  return state_directory == nullptr ? "" : FirstOf(state_directory);
+}
+
+std::string CacheDirectory(const Options& options, const char* cache_directory, bool is_root) {
+  if (options.cache_directory == "off") return "";
+  if (options.cache_directory != "auto") return options.cache_directory;
+  if (cache_directory != nullptr) return FirstOf(cache_directory);
+  return is_root ? "/var/cache/profd" : "";
 }
 
 std::string HostName(const Options& options) {

@@ -48,6 +48,8 @@ struct Options {
   double history_budget_percent = 1;
   std::chrono::nanoseconds history_window = std::chrono::seconds(10);
   std::chrono::nanoseconds history_compact = std::chrono::minutes(1);
+  std::string cache_directory;  // or "auto", "off"; see CacheDirectory
+  Bytes cache_max_size{64ull << 20};
   std::string containers_sockets;     // "auto", "off", or paths with commas between them
   std::string containers_pod_labels;  // globs with commas between them
   std::string containers_node;        // "": the host's name
@@ -64,6 +66,11 @@ struct Options {
 // Where to keep the history; "": nowhere. `state_directory` is the variable STATE_DIRECTORY that
 // systemd sets for a service; null: not set.
 [[nodiscard]] std::string HistoryDirectory(const Options& options, const char* state_directory);
+
+// Where to keep what files say of their code; "": nowhere. `cache_directory` is the variable
+// CACHE_DIRECTORY that systemd sets for a service; null: not set.
+[[nodiscard]] std::string CacheDirectory(const Options& options, const char* cache_directory,
+                                         bool is_root);
 
 // The name of this host in profiles.
 [[nodiscard]] std::string HostName(const Options& options);

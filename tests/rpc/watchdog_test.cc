@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "daemon/app/front_end.h"
-#include "daemon/app/health.h"
+#include "daemon/app/parts/health.h"
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/heartbeat.h"

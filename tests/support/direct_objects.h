@@ -14,9 +14,11 @@ class DirectObjects : private DirectReaders, public elf::ObjectClient {
  public:
   explicit DirectObjects(ProcFs proc = ProcFs(), const elf::ObjectSettings& settings = {},
                          budget::Shares* downloads = nullptr, elf::KeptSymbols* kept = nullptr,
-                         std::unique_ptr<elf::FunctionFinder> functions = nullptr)
+                         std::unique_ptr<elf::FunctionFinder> functions = nullptr,
+                         reader::AnswerCache* cache = nullptr)
       : DirectReaders(std::make_unique<elf::ObjectParser>(std::move(functions)), std::move(proc)),
-        ObjectClient(static_cast<DirectReaders&>(*this), settings, downloads, nullptr, kept) {}
+        ObjectClient(static_cast<DirectReaders&>(*this), settings, downloads, nullptr, kept,
+                     cache) {}
 };
 
 // Names from separate debug files, with inlined functions and lines.

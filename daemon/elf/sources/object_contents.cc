@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/elf/sources/function_finder.h"
 #include "daemon/reader/message.h"
 
 namespace profd::elf {
@@ -12,6 +13,10 @@ namespace {
 
 using reader::Packer;
 using reader::Unpacker;
+
+Error Nonsense() {
+  return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
+}
 
 }  // namespace
 
@@ -73,13 +78,63 @@ Result<ObjectContents> UnpackContents(std::string_view bytes) {
   contents.index.resize(index.size() / sizeof(IndexBlock));
   if (!fields.done() || packed.size() % sizeof(SymbolTable::Entry) != 0 ||
       index.size() % sizeof(IndexBlock) != 0 || info.symbols_from > SymbolOrigin::kDynsym)
-    return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
+    return Nonsense();
   if (!entries.empty()) std::memcpy(entries.data(), packed.data(), packed.size());
   if (!index.empty()) std::memcpy(contents.index.data(), index.data(), index.size());
   auto table = SymbolTable::FromParts(std::move(entries), std::move(names));
   if (!table) return table.error();
   contents.symbols = *std::move(table);
   return contents;
+}
+
+std::string PackFrames(const std::vector<SourceFrame>& frames) {
+  Packer fields;
+  fields.Number(static_cast<std::uint32_t>(frames.size()));
+  for (const SourceFrame& frame : frames)
+    fields.Text(frame.name).Text(frame.file).Number(frame.line);
+  return fields.Take();
+}
+
+Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
+  Unpacker fields(bytes);
+  std::vector<SourceFrame> frames;
+  const std::uint32_t count = fields.Count(3 * sizeof(std::uint32_t));
+  if (count > kMaxSourceFrames) return Nonsense();
+  for (std::uint32_t i = 0; i < count; ++i) {
+    SourceFrame frame;
+    frame.name = fields.Text();
+    frame.file = fields.Text();
+    frame.line = fields.Number<std::uint32_t>();
+    frames.push_back(std::move(frame));
+  }
+  if (!fields.done()) return Nonsense();
+  return frames;
+}
+
+std::string PackFunctions(const std::vector<FunctionExtent>& functions) {
+  Packer fields;
+  fields.Number(static_cast<std::uint32_t>(functions.size()));
+  for (const FunctionExtent& function : functions)
+    fields.Number(function.begin).Number(function.end);
+  return fields.Take();
+}
+
+Result<std::vector<FunctionExtent>> UnpackFunctions(std::string_view bytes) {
+  Unpacker fields(bytes);
+  std::vector<FunctionExtent> functions;
+  const std::uint32_t count = fields.Count(2 * sizeof(std::uint64_t));
+  if (count > FunctionFinder::kPieceBytes) return Nonsense();
+  std::uint64_t end = 0;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    FunctionExtent function;
+    function.begin = fields.Number<std::uint64_t>();
+    function.end = fields.Number<std::uint64_t>();
+    if (function.begin < end || function.begin >= function.end) return Nonsense();
+    end = function.end;
+    functions.push_back(function);
+  }
+  if (!fields.done()) return Nonsense();
+  return functions;
 }
 
 }  // namespace profd::elf

@@ -27,7 +27,6 @@ using reader::Unpacker;
 enum class Verb : std::uint8_t { kFind, kRead, kSource, kFunctions };
 
 constexpr std::uint64_t kTrimAbove = 16u << 20;  // bytes of a file
-constexpr std::size_t kMaxFrames = 256;          // inlined into each other at one address
 
 Packer Begin(Verb verb, const ObjectSettings& settings, const ObjectId& id) {
   Packer fields;
@@ -73,56 +72,6 @@ Error Nonsense() {
   return Error{ErrorCode::kCorrupt, "the answer about a file's symbols makes no sense", ""};
 }
 
-std::string PackFrames(const std::vector<SourceFrame>& frames) {
-  Packer fields;
-  fields.Number(static_cast<std::uint32_t>(frames.size()));
-  for (const SourceFrame& frame : frames)
-    fields.Text(frame.name).Text(frame.file).Number(frame.line);
-  return fields.Take();
-}
-
-Result<std::vector<SourceFrame>> UnpackFrames(std::string_view bytes) {
-  Unpacker fields(bytes);
-  std::vector<SourceFrame> frames;
-  const std::uint32_t count = fields.Count(3 * sizeof(std::uint32_t));
-  if (count > kMaxFrames) return Nonsense();
-  for (std::uint32_t i = 0; i < count; ++i) {
-    SourceFrame frame;
-    frame.name = fields.Text();
-    frame.file = fields.Text();
-    frame.line = fields.Number<std::uint32_t>();
-    frames.push_back(std::move(frame));
-  }
-  if (!fields.done()) return Nonsense();
-  return frames;
-}
-
-std::string PackFunctions(const std::vector<FunctionExtent>& functions) {
-  Packer fields;
-  fields.Number(static_cast<std::uint32_t>(functions.size()));
-  for (const FunctionExtent& function : functions)
-    fields.Number(function.begin).Number(function.end);
-  return fields.Take();
-}
-
-Result<std::vector<FunctionExtent>> UnpackFunctions(std::string_view bytes) {
-  Unpacker fields(bytes);
-  std::vector<FunctionExtent> functions;
-  const std::uint32_t count = fields.Count(2 * sizeof(std::uint64_t));
-  if (count > FunctionFinder::kPieceBytes) return Nonsense();
-  std::uint64_t end = 0;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    FunctionExtent function;
-    function.begin = fields.Number<std::uint64_t>();
-    function.end = fields.Number<std::uint64_t>();
-    if (function.begin < end || function.begin >= function.end) return Nonsense();
-    end = function.end;
-    functions.push_back(function);
-  }
-  if (!fields.done()) return Nonsense();
-  return functions;
-}
-
 bool MayChange(const Error& error) {
   return error.code == ErrorCode::kUnavailable || error.code == ErrorCode::kExhausted;
 }
@@ -161,7 +110,8 @@ Result<std::string> ObjectParser::Answer(std::string_view request, reader::Parse
   }
   auto frames = reader_->FindSource(id, stamp, fields.Number<std::uint64_t>());
   if (!frames) return frames.error();
-  if (frames->size() > kMaxFrames) frames->erase(frames->begin(), frames->end() - kMaxFrames);
+  if (frames->size() > kMaxSourceFrames)
+    frames->erase(frames->begin(), frames->end() - kMaxSourceFrames);
   return PackFrames(*frames);
 }
 
@@ -212,12 +162,13 @@ class ObjectClient::FileObject : public TableObject {
 
 ObjectClient::ObjectClient(reader::Readers& readers, const ObjectSettings& settings,
                            budget::Shares* downloads, budget::MemoryBudget* memory,
-                           KeptSymbols* kept)
+                           KeptSymbols* kept, reader::AnswerCache* cache)
     : readers_(readers),
       settings_(settings),
       download_(downloads != nullptr ? std::make_unique<DebugDownload>(*downloads) : nullptr),
       memory_(memory),
-      kept_(kept) {}
+      kept_(kept),
+      cache_(cache != nullptr ? std::make_unique<ObjectCache>(*cache, settings) : nullptr) {}
 
 Result<ObjectRef> ObjectClient::Load(const ObjectId& id) {
   counters_.loads.Add();
@@ -264,6 +215,11 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
   if (!Fits(stamp.bytes))
     return Error{ErrorCode::kExhausted, "no room to read its symbols below profd's memory cap",
                  "raise memory.cap"};
+  if (cache_) {
+    for (const std::string& path : {std::string(), id.path})
+      if (auto contents = cache_->FindContents({stamp, path}))
+        return Hold(id, {stamp, path}, *std::move(contents), std::nullopt);
+  }
   counters_.files_read.Add();
   File index;
   if (stamp.bytes >= kMayNeedIndex)
@@ -275,12 +231,19 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
     downloaded = AddDownloaded(id, stamp, *reading);
   auto symbols = AddIndex(id, stamp, downloaded, *reading);
   if (!symbols) return symbols.error();
+  const ContentsKey key{stamp, reading->contents.alone ? "" : id.path};
+  // What a server has sent is not there for later requests about the file.
+  if (cache_ && !downloaded.file) cache_->KeepContents(key, reading->contents);
   ObjectInfo& info = reading->contents.info;
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
-  const ContentsKey key{stamp, reading->contents.alone ? "" : id.path};
+  return Hold(id, key, std::move(reading->contents), *std::move(symbols));
+}
+
+ObjectRef ObjectClient::Hold(const ObjectId& id, const ContentsKey& key, ObjectContents contents,
+                             std::optional<SymbolIndex> symbols) {
   const ObjectRef object =
-      std::make_shared<FileObject>(std::move(reading->contents), *std::move(symbols), *this, key);
+      std::make_shared<FileObject>(std::move(contents), std::move(symbols), *this, key);
   held_.insert_or_assign(key, Held{object, id});
   Sweep();
   return object;
@@ -372,10 +335,13 @@ Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,
 std::vector<SourceFrame> ObjectClient::FindSource(const ContentsKey& key, std::uint64_t vaddr) {
   const auto held = held_.find(key);
   if (held == held_.end()) return {};
+  if (cache_)
+    if (auto known = cache_->FindSource(key, vaddr)) return *std::move(known);
   const ObjectId& id = held->second.id;
   const auto answer = Ask(
       id, What::kSource, Begin(Verb::kSource, settings_, id).Plain(key.stamp).Number(vaddr).Take());
   auto frames = answer ? UnpackFrames(*answer) : answer.error();
+  if (cache_ && frames) cache_->KeepSource(key, vaddr, *frames);
   return frames ? *std::move(frames) : std::vector<SourceFrame>();
 }
 
@@ -383,12 +349,15 @@ std::optional<std::vector<FunctionExtent>> ObjectClient::FindFunctions(const Con
                                                                        std::uint64_t piece) {
   const auto held = held_.find(key);
   if (held == held_.end()) return std::nullopt;
+  if (cache_)
+    if (auto known = cache_->FindFunctions(key.stamp, piece)) return known;
   const ObjectId& id = held->second.id;
   const auto answer =
       Ask(id, What::kFunctions,
           Begin(Verb::kFunctions, settings_, id).Plain(key.stamp).Number(piece).Take());
   if (!answer && MayChange(answer.error())) return std::nullopt;
   auto functions = answer ? UnpackFunctions(*answer) : answer.error();
+  if (cache_ && functions) cache_->KeepFunctions(key.stamp, piece, *functions);
   return functions ? *std::move(functions) : std::vector<FunctionExtent>();
 }
 

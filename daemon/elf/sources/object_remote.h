@@ -22,7 +22,9 @@
 #include "daemon/elf/file/object_source.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/sources/kept_symbols.h"
+#include "daemon/elf/sources/object_cache.h"
 #include "daemon/elf/sources/object_reader.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/reader/reader_pool.h"
 
 namespace profd::elf {
@@ -61,9 +63,10 @@ class ObjectClient : public ObjectSource {
   // `readers` answer by ObjectParsers. `downloads`: shares of users in what is got from the
   // servers of DEBUGINFOD_URLS, for later look-ups; null: nothing is. `memory`: files that do not
   // fit are refused; null: all fit. `kept`: symbols of files that are gone; null: there are none.
+  // `cache`: answers of an earlier profd; null: there is none.
   ObjectClient(reader::Readers& readers, const ObjectSettings& settings,
                budget::Shares* downloads = nullptr, budget::MemoryBudget* memory = nullptr,
-               KeptSymbols* kept = nullptr);
+               KeptSymbols* kept = nullptr, reader::AnswerCache* cache = nullptr);
 
   // kUnavailable: it is not read yet, or cannot be for now.
   [[nodiscard]] Result<ObjectRef> Load(const ObjectId& id) override;
@@ -97,6 +100,9 @@ class ObjectClient : public ObjectSource {
 
   [[nodiscard]] Result<ObjectRef> LoadFile(const ObjectId& id);
   [[nodiscard]] Result<ObjectRef> ReadFile(const ObjectId& id, const FileStamp& stamp);
+  // Makes an object that all who map the file share.
+  [[nodiscard]] ObjectRef Hold(const ObjectId& id, const ContentsKey& key, ObjectContents contents,
+                               std::optional<SymbolIndex> symbols);
   // What a reader gets with a request. It stays open while the request may be repeated.
   using File = std::shared_ptr<const UniqueFd>;
   struct Downloaded {
@@ -146,6 +152,7 @@ class ObjectClient : public ObjectSource {
   const std::unique_ptr<DebugDownload> download_;  // null: nothing is downloaded
   budget::MemoryBudget* const memory_;
   KeptSymbols* const kept_;
+  const std::unique_ptr<ObjectCache> cache_;  // null: there is none
   std::unordered_map<ContentsKey, Held, ContentsHash> held_;
   LruCache<ContentsKey, File, ContentsHash> indexing_{kMaxPending};  // that are being written
   std::size_t sweep_at_ = 64;  // when held_ has grown to this, what is no longer held is forgotten

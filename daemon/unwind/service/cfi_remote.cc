@@ -15,6 +15,7 @@
 #include "daemon/base/keys.h"
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/regular_file.h"
+#include "daemon/elf/sources/object_cache.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/elf/symbols/elf_reader.h"
 #include "daemon/process/maps_parser.h"
@@ -404,10 +405,65 @@ Result<elf::FileStamp> CfiClient::Stamp(const FileMapping& mapping,
   return fields.done() ? Result<elf::FileStamp>(stamp) : Nonsense();
 }
 
+namespace {
+
+reader::AnswerKey KeyOfChunk(const elf::FileStamp& stamp, std::uint64_t begin, bool requested) {
+  return elf::AnswerKeyFor("rows", stamp, Packer().Number(begin).Number(requested).Take());
+}
+
+}  // namespace
+
+std::optional<FrameRows> CfiClient::FindChunk(const FrameFile& file, std::uint64_t begin,
+                                              bool requested) {
+  const auto answer = cache_->Find(KeyOfChunk(file.stamp, begin, requested));
+  if (!answer) return std::nullopt;
+  Unpacker fields(*answer);
+  const auto damaged = fields.Number<std::uint64_t>();
+  auto part = UnpackPart(fields, begin);
+  if (!part || !fields.done()) return std::nullopt;
+  return FrameRows{*std::move(part), damaged};
+}
+
+void CfiClient::KeepChunk(const FrameFile& file, std::uint64_t begin, bool requested,
+                          const FrameRows& rows) {
+  Packer fields;
+  fields.Number(rows.damaged);
+  PackPart(rows.part, fields);
+  cache_->Put(KeyOfChunk(file.stamp, begin, requested), fields.Take());
+}
+
 Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
                                                      std::span<const std::uint64_t> begins,
                                                      bool requested,
                                                      std::chrono::milliseconds patience) {
+  // The vdso is no file, and is there at once.
+  if (cache_ == nullptr || file.mapping.pid == 0)
+    return RequestChunks(file, begins, requested, patience);
+  std::vector<std::optional<FrameRows>> known;
+  std::vector<std::uint64_t> missing;
+  for (const std::uint64_t begin : begins) {
+    known.push_back(FindChunk(file, begin, requested));
+    if (!known.back()) missing.push_back(begin);
+  }
+  if (!missing.empty()) {
+    auto read = RequestChunks(file, missing, requested, patience);
+    if (!read) return read.error();
+    auto next = read->begin();
+    for (std::size_t i = 0; i < begins.size(); ++i) {
+      if (known[i]) continue;
+      KeepChunk(file, begins[i], requested, *next);
+      known[i] = std::move(*next++);
+    }
+  }
+  std::vector<FrameRows> chunks;
+  for (auto& chunk : known) chunks.push_back(*std::move(chunk));
+  return chunks;
+}
+
+Result<std::vector<FrameRows>> CfiClient::RequestChunks(const FrameFile& file,
+                                                        std::span<const std::uint64_t> begins,
+                                                        bool requested,
+                                                        std::chrono::milliseconds patience) {
   Packer request;
   request.Number(Verb::kChunks).Plain(file.mapping).Plain(file.stamp).Number(requested);
   request.Number(static_cast<std::uint32_t>(begins.size()));

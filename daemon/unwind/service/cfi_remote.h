@@ -16,6 +16,7 @@
 #include "daemon/elf/file/file_finder.h"
 #include "daemon/elf/registered/registered_list.h"
 #include "daemon/elf/sources/vdso.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 
@@ -115,8 +116,10 @@ class CfiParser : public reader::Parser {
 // Used by one thread.
 class CfiClient {
  public:
-  // The pool's role makes CfiParsers; it outlives this.
-  explicit CfiClient(reader::Readers& readers) : readers_(readers) {}
+  // The pool's role makes CfiParsers. `cache`: rows that an earlier profd has read; null: there are
+  // none. Both outlive this.
+  explicit CfiClient(reader::Readers& readers, reader::AnswerCache* cache = nullptr)
+      : readers_(readers), cache_(cache) {}
 
   // kNotFound: the process or the mapping is gone. kUnavailable: not read yet, or it cannot be read
   // for now.
@@ -146,7 +149,17 @@ class CfiClient {
                                                 std::chrono::milliseconds patience);
 
  private:
+  [[nodiscard]] Result<std::vector<FrameRows>> RequestChunks(const FrameFile& file,
+                                                             std::span<const std::uint64_t> begins,
+                                                             bool requested,
+                                                             std::chrono::milliseconds patience);
+  // None: they are not known.
+  [[nodiscard]] std::optional<FrameRows> FindChunk(const FrameFile& file, std::uint64_t begin,
+                                                   bool requested);
+  void KeepChunk(const FrameFile& file, std::uint64_t begin, bool requested, const FrameRows& rows);
+
   reader::Readers& readers_;
+  reader::AnswerCache* const cache_;
 };
 
 }  // namespace profd::unwind

@@ -68,8 +68,8 @@ std::uint32_t FlagsOf(const FrameFile& file) { return file.cpython ? PROFD_FILE_
 
 TableService::TableService(source::PoolMemory& memory, source::FileMaps& maps,
                            reader::Readers& readers, std::uint64_t cap_bytes,
-                           elf::KeptSymbols* kept)
-    : cap_bytes_(cap_bytes), kept_(kept), store_(memory, maps, cap_bytes), client_(readers) {
+                           elf::KeptSymbols* kept, reader::AnswerCache* cache)
+    : cap_bytes_(cap_bytes), kept_(kept), store_(memory, maps, cap_bytes), client_(readers, cache) {
   // From now on programs send requests.
   store_.SetTick(1);
   thread_ = std::jthread([this](const std::stop_token& stop) { Run(stop); });

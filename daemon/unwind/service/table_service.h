@@ -21,6 +21,7 @@
 #include "daemon/base/lru_cache.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/elf/sources/kept_symbols.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf/unwind_maps.h"
 #include "daemon/unwind/service/cfi_remote.h"
@@ -69,9 +70,10 @@ class TableService {
   };
 
   // `readers` answer by CfiParsers. `kept` gets the symbols of files that it wants; null: they are
-  // not read.
+  // not read. `cache`: rows that an earlier profd has read; null: there are none.
   TableService(source::PoolMemory& memory, source::FileMaps& maps, reader::Readers& readers,
-               std::uint64_t cap_bytes = kDefaultCapBytes, elf::KeptSymbols* kept = nullptr);
+               std::uint64_t cap_bytes = kDefaultCapBytes, elf::KeptSymbols* kept = nullptr,
+               reader::AnswerCache* cache = nullptr);
   TableService(const TableService&) = delete;
   TableService& operator=(const TableService&) = delete;
   ~TableService() = default;

@@ -73,6 +73,18 @@ TEST(SettingsTest, TheHistoryIsKeptWhereSystemdSaysUnlessAnotherPlaceIsNamed) {
   EXPECT_EQ(config::HistoryDirectory(options, "/var/lib/profd"), "");
 }
 
+TEST(SettingsTest, FilesAreKeptWhereSystemdSaysOrByRoot) {
+  config::Options options;
+  options.cache_directory = "auto";
+  EXPECT_EQ(config::CacheDirectory(options, nullptr, false), "");
+  EXPECT_EQ(config::CacheDirectory(options, nullptr, true), "/var/cache/profd");
+  EXPECT_EQ(config::CacheDirectory(options, "/var/cache/a:/var/cache/b", true), "/var/cache/a");
+  options.cache_directory = "/srv/kept";
+  EXPECT_EQ(config::CacheDirectory(options, "/var/cache/a", true), "/srv/kept");
+  options.cache_directory = "off";
+  EXPECT_EQ(config::CacheDirectory(options, "/var/cache/a", true), "");
+}
+
 TEST(SettingsTest, WakersOfTheHistoryNeedHookMode) {
   config::Options options;
   for (const auto& setting : config::Settings())

@@ -46,6 +46,10 @@ class Units(unittest.TestCase):
     def test_the_service_has_a_place_for_its_history(self):
         self.assertEqual(values("systemd/profd.service", "StateDirectory"), ["profd"])
 
+    def test_the_service_alone_may_write_its_cache(self):
+        self.assertEqual(values("systemd/profd.service", "CacheDirectory"), ["profd"])
+        self.assertEqual(values("systemd/profd.service", "CacheDirectoryMode"), ["0700"])
+
     def test_the_socket_outlives_the_service(self):
         folder = "/run/" + values("systemd/profd.service", "RuntimeDirectory")[0] + "/"
         self.assertTrue(values("systemd/profd.socket", "ListenStream")[0].startswith(folder))

@@ -18,6 +18,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/elf/sources/vdso.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/reader/zygote.h"
@@ -71,6 +72,77 @@ TEST_F(ObjectRemoteTest, NoticesAFileRewrittenInPlace) {
   const Result<ObjectRef> second = source_.Load(IdOf(path));
   EXPECT_EQ((*first)->FindSymbol(0x2000)->name, "alpha");
   EXPECT_EQ((*second)->FindSymbol(0x2000)->name, "rewritten");
+}
+
+class ObjectCacheTest : public ObjectRemoteTest {
+ protected:
+  // An ObjectClient of a daemon that has just begun.
+  [[nodiscard]] std::unique_ptr<test::DirectObjects> Begin(const ObjectSettings& settings = {}) {
+    cache_.reset();
+    cache_ = std::make_unique<reader::AnswerCache>(
+        reader::AnswerCacheSettings{tree_.Path("files.db"), 64u << 20, "profd", "boot"});
+    return std::make_unique<test::DirectObjects>(ProcFs(tree_.Path("proc")), settings, nullptr,
+                                                 nullptr, nullptr, cache_.get());
+  }
+  std::unique_ptr<reader::AnswerCache> cache_;
+};
+
+TEST_F(ObjectCacheTest, TheNextDaemonReadsNoFileThatIsKnown) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  ASSERT_TRUE(Begin()->Load(IdOf(path)));
+  const auto source = Begin();
+  const auto object = source->Load(IdOf(path));
+  ASSERT_TRUE(object);
+  EXPECT_EQ(source->counters().files_read.value(), 0u);
+  EXPECT_EQ((*object)->FindSymbol(0x2000)->name, "alpha");
+  EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
+}
+
+TEST_F(ObjectCacheTest, AFileThatHasChangedIsReadAgain) {
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  ASSERT_TRUE(Begin()->Load(IdOf(path)));
+  ElfPlan plan = SmallPlan();
+  plan.symtab[0].name = "rewritten";
+  tree_.Write("library", BuildElf(plan));
+  EXPECT_EQ((*Begin()->Load(IdOf(path)))->FindSymbol(0x2000)->name, "rewritten");
+}
+
+TEST_F(ObjectCacheTest, PlacesInTheSourceAreKeptWithTheirFrames) {
+  const auto settings = test::WithDebugFiles();
+  std::vector<SourceFrame> first;
+  std::uint64_t vaddr = 0;
+  {
+    const auto source = Begin(settings);
+    const auto object = source->Load(IdOf(PROFD_INLINES_DWARF5));
+    ASSERT_TRUE(object);
+    const auto segments = (*object)->info().segments;
+    const auto code = std::ranges::find(segments, true, &LoadSegment::executable);
+    ASSERT_NE(code, segments.end());
+    for (vaddr = code->vaddr; first.size() < 2 && vaddr < code->vaddr + code->file_bytes; ++vaddr)
+      first = (*object)->FindSource(vaddr);
+    ASSERT_GE(first.size(), 2u) << "no inlined call";
+    --vaddr;
+  }
+  std::filesystem::copy(PROFD_INLINES_DWARF5, tree_.Path("copy"));
+  const auto source = Begin(settings);
+  const auto object = source->Load(IdOf(PROFD_INLINES_DWARF5));
+  ASSERT_TRUE(object);
+  const std::uint64_t found = cache_->counters().found.value();
+  EXPECT_EQ((*object)->FindSource(vaddr), first);
+  EXPECT_EQ(source->counters().files_read.value(), 0u);
+  EXPECT_EQ(cache_->counters().found.value(), found + 1);
+  const auto copy = source->Load(IdOf(tree_.Path("copy")));
+  ASSERT_TRUE(copy);
+  EXPECT_EQ(source->counters().files_read.value(), 1u) << "the same build, but another file";
+}
+
+TEST_F(ObjectCacheTest, WhatMayBecomeBetterIsNotKept) {
+  // Its debug file may be installed later.
+  const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
+  ASSERT_TRUE(Begin(test::WithDebugFiles())->Load(IdOf(path)));
+  const auto source = Begin(test::WithDebugFiles());
+  ASSERT_TRUE(source->Load(IdOf(path)));
+  EXPECT_EQ(source->counters().files_read.value(), 1u);
 }
 
 elf::ObjectSettings FewSymbols() {

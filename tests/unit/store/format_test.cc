@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/store/sqlite/database.h"
+#include "daemon/base/sqlite/database.h"
 #include "tests/support/paths.h"
 #include "tests/unit/store/store_fixture.h"
 #include "tests/unit/store/window_maker.h"

@@ -15,11 +15,13 @@
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/process/maps_parser.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/reader/zygote.h"
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "tests/support/direct_reader.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::unwind {
 namespace {
@@ -74,6 +76,45 @@ TEST(CfiRemote, RowsAreThoseThatAReaderInThisProcessFinds) {
   ASSERT_EQ(chunk->part.rows.size(), rows.size());
   for (std::size_t i = 0; i < rows.size(); ++i)
     EXPECT_EQ(chunk->part.rows[i].offset, rows[i].offset);
+}
+
+// What the next daemon finds on disk is what this one has read, and costs no request.
+TEST(CfiRemote, RowsOfAnEarlierDaemonAreTheSame) {
+  const test::TempFolder folder;
+  const reader::AnswerCacheSettings settings{folder.Path("files.db"), 64u << 20, "profd", "boot"};
+  test::DirectReaders readers(std::make_unique<CfiParser>());
+  const auto file =
+      CfiClient(readers).Open(MappingOf(reinterpret_cast<const void*>(&std::qsort)), {});
+  ASSERT_TRUE(file) << file.error().message;
+  const std::uint64_t begin = file->text.front().begin / kChunkBytes * kChunkBytes;
+  const std::vector<std::uint64_t> begins{begin, begin + kChunkBytes, begin + 2 * kChunkBytes};
+  std::vector<FrameRows> read;
+  {
+    reader::AnswerCache cache(settings);
+    auto first = CfiClient(readers, &cache).ReadChunks(*file, {begins.data(), 2}, true, {});
+    ASSERT_TRUE(first) << first.error().message;
+    read = *std::move(first);
+  }
+  reader::AnswerCache cache(settings);
+  test::LateReaders silent;
+  const auto kept = CfiClient(silent, &cache).ReadChunks(*file, {begins.data(), 2}, true, {});
+  ASSERT_TRUE(kept) << kept.error().message;
+  for (std::size_t chunk = 0; chunk < 2; ++chunk) {
+    ASSERT_EQ((*kept)[chunk].part.rows.size(), read[chunk].part.rows.size());
+    for (std::size_t row = 0; row < read[chunk].part.rows.size(); ++row) {
+      EXPECT_EQ((*kept)[chunk].part.rows[row].offset, read[chunk].part.rows[row].offset);
+      EXPECT_TRUE(Same((*kept)[chunk].part.rows[row].rule, read[chunk].part.rows[row].rule));
+    }
+  }
+  // What is not known is requested, in its place.
+  EXPECT_FALSE(CfiClient(silent, &cache).ReadChunks(*file, begins, true, {}));
+  const auto all = CfiClient(readers, &cache).ReadChunks(*file, begins, true, {});
+  const auto third = ReadChunk(*std::make_unique<CfiClient>(readers), *file, begins[2], {});
+  ASSERT_TRUE(all && third);
+  EXPECT_EQ(all->at(2).part.rows.size(), third->part.rows.size());
+  FrameFile other = *file;
+  ++other.stamp.changed_ns;
+  EXPECT_FALSE(CfiClient(silent, &cache).ReadChunks(other, {begins.data(), 1}, true, {}));
 }
 
 // That libc has its functions.

@@ -1,4 +1,4 @@
-#include "daemon/app/health.h"
+#include "daemon/app/parts/health.h"
 
 #include <algorithm>
 #include <utility>

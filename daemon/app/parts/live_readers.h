@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/app/health.h"
+#include "daemon/app/parts/health.h"
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/result.h"

@@ -1,4 +1,4 @@
-#include "daemon/app/live_symbols.h"
+#include "daemon/app/parts/live_symbols.h"
 
 #include <algorithm>
 #include <cstdint>
@@ -57,10 +57,12 @@ LiveSymbols::Recorded::Recorded(LiveSymbols& live, recording::RecordingWriter& w
 
 LiveSymbols::LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
                          LiveReaders& readers, LiveShares& shares, elf::KeptSymbols& kept,
-                         bool debug_info, recording::RecordingWriter* writer)
+                         reader::AnswerCache* cache, bool debug_info,
+                         recording::RecordingWriter* writer)
     : kernel_(proc, clock),
       objects_(readers.objects(), Settings(memory.limits(), debug_info),
-               elf::DebugDownload::HasServers() ? &shares.debug_files : nullptr, &memory, &kept),
+               elf::DebugDownload::HasServers() ? &shares.debug_files : nullptr, &memory, &kept,
+               cache),
       jit_(readers.jit_code(), clock, shares.jit),
       recorded_(writer != nullptr ? std::make_unique<Recorded>(*this, *writer) : nullptr),
       host_(Kernel(), Objects(), &Jit(), {.held_bytes = memory.limits().symbol_tables}),

@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <memory>
 
-#include "daemon/app/live_readers.h"
-#include "daemon/app/live_shares.h"
+#include "daemon/app/parts/live_readers.h"
+#include "daemon/app/parts/live_shares.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/named_count.h"
 #include "daemon/base/proc_fs.h"
@@ -14,6 +14,7 @@
 #include "daemon/elf/sources/object_remote.h"
 #include "daemon/elf/sources/recording_object_source.h"
 #include "daemon/pipeline/pipeline.h"
+#include "daemon/reader/answer_cache.h"
 #include "daemon/recording/recording_writer.h"
 #include "daemon/symbolize/cache/caching_symbolizer.h"
 #include "daemon/symbolize/cache/timed_symbolizer.h"
@@ -29,11 +30,12 @@ namespace profd::app {
 // thread uses it, except where a method says otherwise. Owner: LiveDaemon.
 class LiveSymbols : public pipeline::NameService {
  public:
-  // `kept`: symbols of files that are gone. `debug_info`: inlined functions and lines are found,
+  // `kept`: symbols of files that are gone. `cache`: what an earlier profd has read; null: nothing
+  // is kept. `debug_info`: inlined functions and lines are found,
   // too. `writer`: null if no recording is made. All must outlive this.
   LiveSymbols(const ProcFs& proc, const Clock& clock, budget::MemoryBudget& memory,
-              LiveReaders& readers, LiveShares& shares, elf::KeptSymbols& kept, bool debug_info,
-              recording::RecordingWriter* writer);
+              LiveReaders& readers, LiveShares& shares, elf::KeptSymbols& kept,
+              reader::AnswerCache* cache, bool debug_info, recording::RecordingWriter* writer);
 
   [[nodiscard]] symbolize::Symbolizer& symbolizer() override { return symbolizer_; }
   void ReclaimMemory() override;

@@ -1,4 +1,4 @@
-#include "daemon/app/live_readers.h"
+#include "daemon/app/parts/live_readers.h"
 
 #include <functional>
 

@@ -1,4 +1,4 @@
-#include "daemon/app/live_shares.h"
+#include "daemon/app/parts/live_shares.h"
 
 #include <algorithm>
 #include <iterator>
