@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "client/link/host.h"
+#include "client/text/number.h"
 #include "client/text/text.h"
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
@@ -198,6 +199,37 @@ Result<std::vector<HostAddress>> ParseHostList(std::string_view text, const std:
                  source + " names more than " + std::to_string(kMostHosts) + " hosts",
                  "collect from some of them at a time"};
   return hosts;
+}
+
+Result<void> CheckHostPattern(std::string_view pattern) {
+  const std::size_t star = pattern.find('*');
+  std::string example(pattern);
+  if (star != std::string_view::npos) example.replace(star, 1, "web1");
+  if (star != std::string_view::npos && ParseEndpoint(example)) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               "'" + SafeText(pattern) + "' does not say where a host is",
+               "the * stands for its name, as in *:9898 or *.prod.example:9898"};
+}
+
+Result<HostsOfNames> AddressesOf(const std::vector<std::string>& names, std::string_view pattern) {
+  PROFD_TRY(CheckHostPattern(pattern));
+  if (names.size() > kMostHosts)
+    return Error{ErrorCode::kInvalidArgument,
+                 FormatCount(names.size()) + " hosts are more than the " + FormatCount(kMostHosts) +
+                     " from which can be collected at one time",
+                 "name a part of them: --host 'web-1*', --zone or --version"};
+  const std::size_t star = pattern.find('*');
+  HostsOfNames all;
+  for (const std::string& name : names) {
+    // A name is what a host says of itself, so it may be anything.
+    const auto endpoint =
+        IsName(name) ? ParseEndpoint(std::string(pattern).replace(star, 1, name)) : std::nullopt;
+    if (endpoint)
+      all.hosts.push_back({name, std::string(kTlsScheme) + endpoint->host + ":" + endpoint->port});
+    else
+      all.no_address.push_back(name);
+  }
+  return all;
 }
 
 Result<std::vector<HostAddress>> ReadHostList(const std::string& path) {

@@ -26,6 +26,19 @@ struct HostAddress {
 [[nodiscard]] Result<std::vector<HostAddress>> ParseHostList(std::string_view text,
                                                              const std::string& source);
 
+struct HostsOfNames {
+  std::vector<HostAddress> hosts;
+  std::vector<std::string> no_address;  // names that make none
+};
+
+// Of names as a fleet has them, by TLS. `pattern` says where a host is: "*.prod.example:9443", in
+// which the one * stands for its name. kInvalidArgument: it is no pattern, or they are more than
+// kMostHosts.
+[[nodiscard]] Result<HostsOfNames> AddressesOf(const std::vector<std::string>& names,
+                                               std::string_view pattern);
+// kInvalidArgument: it is no pattern.
+[[nodiscard]] Result<void> CheckHostPattern(std::string_view pattern);
+
 // Of a file, or of standard input: "-".
 [[nodiscard]] Result<std::vector<HostAddress>> ReadHostList(const std::string& path);
 

@@ -34,6 +34,27 @@ TEST(HostList, PathIsAUnixSocket) {
                                       {"/run/c.sock", "unix:/run/c.sock"}}));
 }
 
+TEST(HostList, NamesOfAFleetAreAddressesByAPattern) {
+  const auto plain = AddressesOf({"web-1", "web-2"}, "*");
+  ASSERT_TRUE(plain);
+  EXPECT_EQ(plain->hosts, (std::vector<HostAddress>{{"web-1", "tls://web-1:9898"},
+                                                    {"web-2", "tls://web-2:9898"}}));
+  const auto domain = AddressesOf({"web-1"}, "*.prod.example:77");
+  ASSERT_TRUE(domain);
+  EXPECT_EQ(domain->hosts, (std::vector<HostAddress>{{"web-1", "tls://web-1.prod.example:77"}}));
+  for (const char* pattern : {"", "web1", "*:0", "*:x", "**", "* *"})
+    EXPECT_FALSE(CheckHostPattern(pattern)) << pattern;
+  const auto hostile = AddressesOf({"web-1", "web-2:1", "", "[::1]"}, "*");
+  ASSERT_TRUE(hostile);
+  EXPECT_EQ(hostile->hosts.size(), 1u);
+  EXPECT_EQ(hostile->no_address, (std::vector<std::string>{"web-2:1", "", "[::1]"}));
+  const auto many = AddressesOf(std::vector<std::string>(kMostHosts + 1, "a"), "*");
+  ASSERT_FALSE(many);
+  EXPECT_EQ(many.error().message,
+            "1,001 hosts are more than the 1,000 from which can be collected at one time");
+  EXPECT_NE(many.error().hint.find("--host"), std::string::npos);
+}
+
 TEST(HostList, RangeStandsForMany) {
   const auto hosts = Parsed("web[08-11,20].r[1-2].example:7");
   ASSERT_EQ(hosts.size(), 10u);
