@@ -205,6 +205,10 @@ LiveDaemon::LiveDaemon(Parts parts, const config::Options& options,
       logger_(logger),
       parts_(std::move(parts)),
       texts_(parts_.readers->processes()),
+      labelled_({.proc = proc_,
+                 .readers = parts_.readers->processes(),
+                 .containers = parts_.container_names.get(),
+                 .host = parts_.origin.host}),
       events_({.source = *parts_.source,
                .python = parts_.python->service(),
                .facts = parts_.python->facts(),
@@ -236,21 +240,23 @@ pipeline::LivePipeline::Parts LiveDaemon::PipelineParts(const SystemClock& clock
                                                         spdlog::logger& logger) {
   aggregate::ProfileOrigin origin = parts_.origin;
   origin.containers = parts_.container_names.get();
-  return {.source = events_.end(),
-          .control = *parts_.source,
-          .names = symbols_,
-          .clock = clock,
-          .proc = proc_,
-          .logger = logger,
-          .memory = *parts_.memory,
-          .origin = std::move(origin),
-          .command_line =
-              [this](std::uint32_t pid) {
-                const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
-                auto texts = std::move(texts_.Read({&process, 1}).front());
-                return texts ? std::move(texts->command_line) : std::string();
-              },
-          .beyond_shares = [this] { return parts_.shares->Beyond(); }};
+  return {
+      .source = events_.end(),
+      .control = *parts_.source,
+      .names = symbols_,
+      .clock = clock,
+      .proc = proc_,
+      .logger = logger,
+      .memory = *parts_.memory,
+      .origin = std::move(origin),
+      .command_line =
+          [this](std::uint32_t pid) {
+            const source::ProcessThread process{pid, pid, reader::UserOf(pid)};
+            auto texts = std::move(texts_.Read({&process, 1}).front());
+            return texts ? std::move(texts->command_line) : std::string();
+          },
+      .beyond_shares = [this] { return parts_.shares->Beyond(); },
+      .find_labelled = [this](const session::Target& target) { return labelled_.Find(target); }};
 }
 
 FrontEnd::Parts LiveDaemon::FrontEndParts(const rules::CurrentRules& rules,

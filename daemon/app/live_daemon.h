@@ -27,6 +27,7 @@
 #include "daemon/config/options.h"
 #include "daemon/containers/container_directory.h"
 #include "daemon/history/history_recorder.h"
+#include "daemon/pipeline/labelled_processes.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/pipeline/status.h"
 #include "daemon/reader/answer_cache.h"
@@ -94,6 +95,7 @@ class LiveDaemon : public Daemon, public pipeline::StatusSource {
   spdlog::logger& logger_;
   Parts parts_;
   source::ProcessTextClient texts_;
+  pipeline::LabelledProcesses labelled_;
   EventChain events_;
   LiveSymbols symbols_;
   pipeline::LivePipeline pipeline_;

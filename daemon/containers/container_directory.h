@@ -47,8 +47,7 @@ class ContainerDirectory : public process::ContainerNames {
   // A line for each runtime: "containerd v1.6.20: 12 containers", or why it does not answer. Any
   // thread.
   [[nodiscard]] std::vector<std::string> Describe() const;
-  // Until nothing that was requested so far is looked for any more; false: it took longer.
-  [[nodiscard]] bool Await(std::chrono::milliseconds timeout);
+  [[nodiscard]] bool Await(std::chrono::milliseconds timeout) override;
   [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }
 
  private:

@@ -208,11 +208,25 @@ Result<std::shared_ptr<Session>> LivePipeline::Start(std::uint32_t id,
   if (parts_.memory.full())
     return Error{ErrorCode::kExhausted, "profd is near its memory cap: no new session",
                  "try again, or raise memory.cap; `profctl status` shows what holds memory"};
-  const std::scoped_lock start_lock(start_mutex_);
   session::SessionSpec spec = requested;
+  // Without the lock: it takes time, and a window of the history may begin meanwhile.
+  if (spec.target.kind == session::TargetKind::kLabels) PROFD_TRY(Resolve(spec));
+  const std::scoped_lock start_lock(start_mutex_);
   // Ids of the pid namespace of profd itself need no translation.
   if (spec.target.pidns_inode == OwnPidNamespace(parts_.proc)) spec.target.pidns_inode = 0;
   return StartExpected(id, spec, [&] { return parts_.control.StartSession(spec); });
+}
+
+Result<void> LivePipeline::Resolve(session::SessionSpec& spec) const {
+  if (!parts_.find_labelled)
+    return Error{ErrorCode::kUnsupported, "this profd finds no processes by labels", ""};
+  auto pids = parts_.find_labelled(spec.target);
+  if (!pids) return pids.error();
+  spec.target.kind = session::TargetKind::kPids;
+  spec.target.ids = *std::move(pids);
+  spec.target.pidns_inode = 0;
+  if (spec.steps_of_few && spec.target.ids.size() > session::kFewTargets) spec.steps.clear();
+  return {};
 }
 
 Result<std::shared_ptr<Session>> LivePipeline::Roll(const std::shared_ptr<Session>& session,

@@ -69,6 +69,7 @@ class LivePipeline : public SessionBackend {
     ProcFs cgroups{"/sys/fs/cgroup"};  // where the hierarchy (version 2) is mounted
     ReadCommandLine command_line{};    // called by one thread at a time; null: none is known
     BeyondShares beyond_shares{};      // of work of names; any thread; null: none is known
+    FindLabelled find_labelled{};      // any thread; null: there are no targets of labels
   };
 
   explicit LivePipeline(Parts parts);
@@ -114,6 +115,8 @@ class LivePipeline : public SessionBackend {
 
   using StartSession = std::function<Result<session::StartedSession>()>;
 
+  // Makes pids of a target of labels.
+  [[nodiscard]] Result<void> Resolve(session::SessionSpec& spec) const;
   // With start_mutex_ held.
   [[nodiscard]] Result<std::shared_ptr<Session>> StartExpected(std::uint32_t id,
                                                                const session::SessionSpec& spec,

@@ -38,6 +38,10 @@ struct SessionStart {
 // memory, so it may hold up who reads them.
 using ReadCommandLine = std::function<std::string(std::uint32_t pid)>;
 
+// The pids of a target of labels, of profd's own pid namespace. kNotFound: none has them.
+using FindLabelled =
+    std::function<Result<std::vector<std::uint32_t>>(const session::Target& target)>;
+
 // The processes and the number of threads that /proc shows now for a target of pids or tids of
 // profd's own pid namespace; nothing for other targets. At most 64 processes. Times are left 0.
 [[nodiscard]] SessionStart DescribeTarget(const session::Target& target, const ProcFs& proc,
@@ -125,7 +129,8 @@ class Session {
 class SessionBackend {
  public:
   virtual ~SessionBackend() = default;
-  // The caller chooses the id, which must be free.
+  // The caller chooses the id, which must be free. kNotFound: no process has the labels of the
+  // target.
   [[nodiscard]] virtual Result<std::shared_ptr<Session>> Start(
       std::uint32_t id, const session::SessionSpec& spec) = 0;
   // Ends a session; only after its BeginEnd() returned true to the caller. The session finishes

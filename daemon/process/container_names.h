@@ -1,6 +1,7 @@
 // ContainerNames: what the runtime of containers says of one.
 #pragma once
 
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,6 +24,9 @@ class ContainerNames {
   virtual ~ContainerNames() = default;
   // Null: nothing is known of it yet, and it is looked for. Returns at once; any thread.
   [[nodiscard]] virtual std::shared_ptr<const ContainerLabels> Find(const std::string& id) = 0;
+  // Until nothing that was requested so far is looked for any more; false: it took longer. Any
+  // thread.
+  [[nodiscard]] virtual bool Await(std::chrono::milliseconds timeout) = 0;
 };
 
 }  // namespace profd::process

@@ -209,7 +209,7 @@ void ReplayRun::Run(const std::shared_ptr<pipeline::Session>& session,
     waiting.origin.innermost_pids = session->spec().target.pidns_inode != 0;
     return waiting;
   });
-  TargetSelector selector(session->spec().target);
+  TargetSelector selector(session->spec().target, info.host);
   const bool wakers = HasWakers(session->spec());
   const std::uint64_t limit_ns = LimitNs(session->spec());
   TimeLimit limit(limit_ns);

@@ -12,21 +12,28 @@
 
 namespace profd::session {
 
-enum class TargetKind { kAll, kPids, kTids, kComm, kCgroup };
+enum class TargetKind { kAll, kPids, kTids, kComm, kCgroup, kLabels };
+
+// So many processes or threads are few: what is watched for a session that does not request it.
+inline constexpr std::size_t kFewTargets = 16;
 
 // What a session looks at. Ids are meant in the pid namespace `pidns_inode` (0: profd's own).
 struct Target {
   TargetKind kind = TargetKind::kAll;
   std::vector<std::uint32_t> ids{};  // kPids, kTids
-  std::string name{};                // kComm: comm; kCgroup: path of the cgroup v2 directory
-  bool children = false;             // processes forked by members become members
-  bool kernel_threads = false;       // kAll, kComm
+  // kLabels: "NAME=VALUE", as store::ParseLabels takes them. When the session begins it becomes
+  // kPids, of profd's own pid namespace, and keeps its labels for people.
+  std::vector<std::string> labels{};
+  std::string name{};           // kComm: comm; kCgroup: path of the cgroup v2 directory
+  bool children = false;        // processes forked by members become members
+  bool kernel_threads = false;  // kAll, kComm
   std::uint32_t pidns_inode = 0;
   // Only threads that this user owns exclusively: those that the kernel would let the user trace.
   std::optional<std::uint32_t> uid{};
 };
 
-// Text form, kept in recordings: "pid 12,13 +children", "comm redis-server", "all +kernel".
+// Text form, kept in recordings: "pid 12,13 +children", "comm redis-server", "all +kernel", "label
+// service.name=cart". Where processes with labels have been found, it leaves out which.
 [[nodiscard]] std::string FormatTarget(const Target& target);
 [[nodiscard]] Result<Target> ParseTarget(const std::string& text);
 
@@ -71,6 +78,8 @@ struct SessionSpec {
   bool switches = false;
   // What is watched to see where steps begin. Of PROFD_MAX_STEP_SOURCES at most.
   std::vector<StepSpec> steps{};
+  // No client has requested `steps`: they are watched if the target turns out to be few.
+  bool steps_of_few = false;
   // It is in snapshot mode without having requested that. The source sets it.
   bool hooks_refused = false;
 };

@@ -14,14 +14,16 @@ constexpr std::string_view kPidns = " +pidns=";
 constexpr std::string_view kUid = " +uid=";
 
 // Names are what the caller typed: control characters, backslashes and anything that could be read
-// as a flag are written \xHH, so that every name survives the way there and back.
-std::string Escape(std::string_view name) {
+// as a flag are written \xHH, so that every name survives the way there and back. So are commas
+// where the name is one of a list.
+std::string Escape(std::string_view name, bool in_list = false) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   char before = ' ';
   for (const char c : name) {
     const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f || c == '\\' || (c == '+' && before == ' ')) {
+    if (byte < 0x20 || byte == 0x7f || c == '\\' || (c == '+' && before == ' ') ||
+        (c == ',' && in_list)) {
       text.append("\\x").push_back(kDigits[byte >> 4]);
       text.push_back(kDigits[byte & 15]);
     } else {
@@ -104,6 +106,26 @@ Result<std::vector<std::uint32_t>> ParseIds(std::string_view text) {
   }
 }
 
+Result<Target> ParseLabels(std::string_view text, Target target) {
+  target.kind = TargetKind::kLabels;
+  for (bool more = true; more;) {
+    const auto comma = text.find(',');
+    auto label = Unescape(text.substr(0, comma));
+    if (!label) return label.error();
+    target.labels.push_back(*std::move(label));
+    more = comma != std::string_view::npos;
+    if (more) text.remove_prefix(comma + 1);
+  }
+  return target;
+}
+
+std::string JoinLabels(const std::vector<std::string>& labels) {
+  std::string text;
+  for (const std::string& label : labels)
+    text.append(text.empty() ? "" : ",").append(Escape(label, true));
+  return text;
+}
+
 std::string JoinIds(const std::vector<std::uint32_t>& ids) {
   std::string text;
   for (const std::uint32_t id : ids) {
@@ -122,7 +144,8 @@ std::string FormatTarget(const Target& target) {
       text = "all";
       break;
     case TargetKind::kPids:
-      text = "pid " + JoinIds(target.ids);
+      text = target.labels.empty() ? "pid " + JoinIds(target.ids)
+                                   : "label " + JoinLabels(target.labels);
       break;
     case TargetKind::kTids:
       text = "tid " + JoinIds(target.ids);
@@ -132,6 +155,9 @@ std::string FormatTarget(const Target& target) {
       break;
     case TargetKind::kCgroup:
       text = "cgroup " + Escape(target.name);
+      break;
+    case TargetKind::kLabels:
+      text = "label " + JoinLabels(target.labels);
       break;
   }
   if (target.children) text.append(kChildren);
@@ -157,6 +183,7 @@ Result<Target> ParseTarget(const std::string& text) {
     target.ids = *std::move(ids);
     return target;
   }
+  if (kind == "label" && !rest.empty()) return ParseLabels(rest, std::move(target));
   if ((kind == "comm" || kind == "cgroup") && !rest.empty()) {
     target.kind = kind == "comm" ? TargetKind::kComm : TargetKind::kCgroup;
     auto name = Unescape(rest);
@@ -165,7 +192,8 @@ Result<Target> ParseTarget(const std::string& text) {
     return target;
   }
   return Error{ErrorCode::kInvalidArgument, "'" + text + "' is not a target",
-               "targets read 'all', 'pid 12,13', 'tid 12', 'comm NAME' or 'cgroup PATH'"};
+               "targets read 'all', 'pid 12,13', 'tid 12', 'comm NAME', 'cgroup PATH' or 'label "
+               "NAME=VALUE'"};
 }
 
 }  // namespace profd::session

@@ -86,6 +86,15 @@ TEST_F(ReplayTest, TargetsAreAppliedToWhatWasRecorded) {
   EXPECT_EQ(Replay(by_comm).threads_size(), whole.threads_size());
   by_comm.target.name = "another";
   EXPECT_EQ(Replay(by_comm).threads_size(), 0);
+
+  session::SessionSpec by_label;
+  by_label.target.kind = session::TargetKind::kLabels;
+  by_label.target.labels = {"service.name=phases", "process.executable.name=ph*"};
+  const auto labelled = Replay(by_label);
+  EXPECT_EQ(labelled.threads_size(), whole.threads_size());
+  EXPECT_EQ(labelled.target(), "label service.name=phases,process.executable.name=ph*");
+  by_label.target.labels.emplace_back("process.owner=no-such-user");
+  EXPECT_EQ(Replay(by_label).threads_size(), 0);
 }
 
 TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {

@@ -148,6 +148,8 @@ class AccessTest : public RpcFixture {
     std::string uids;
     for (int i = 0; i < 4; ++i) uids += "\t" + std::to_string(uid);
     std::ofstream(directory / "status") << "Name:\tx\nUid:" << uids << "\nCapPrm:\t0\n";
+    std::ofstream(directory / "cmdline") << "x";
+    std::ofstream(directory / "environ") << "OTEL_SERVICE_NAME=cart";
     ASSERT_EQ(chown(directory.c_str(), uid, uid), 0);
   }
 
@@ -405,6 +407,37 @@ TEST_F(AccessTest, TheOwnerSeesWhatIsTheirs) {
     EXPECT_TRUE(StopOf(*stub_, session).ok());
   });
   EXPECT_TRUE(collected.profile.has_value());
+}
+
+TEST_F(AccessTest, LabelsFindWhatTheCallerMaySee) {
+  auto request = RequestFor(1, milliseconds(20));
+  request.mutable_target()->mutable_labels()->add_label("service.name=cart");
+  EXPECT_EQ(Pids(Collect(request)), (std::vector{100u, 200u}));
+  request.mutable_target()->mutable_labels()->set_label(0, "service.name=card");
+  const auto misspelt = Collect(request).status;
+  EXPECT_EQ(misspelt.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(misspelt.error_message(),
+            "no process has service.name=card\nservice.name is cart here");
+
+  request.mutable_target()->mutable_labels()->set_label(0, "service.name=cart");
+  stub_ = As({kOwner}, public_socket());
+  ASSERT_TRUE(stub_);
+  const auto own = Collect(request);
+  EXPECT_EQ(Pids(own), std::vector{100u});
+  EXPECT_EQ(own.profile->target(), "label service.name=cart +uid=" + std::to_string(kOwner));
+
+  // The same answer as on a host without such a process.
+  stub_ = As({kStranger}, public_socket());
+  ASSERT_TRUE(stub_);
+  const auto nothing = Collect(request).status;
+  request.mutable_target()->mutable_labels()->set_label(0, "service.name=card");
+  const auto neither = Collect(request).status;
+  EXPECT_EQ(nothing.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_EQ(nothing.error_message(),
+            "no process of yours has service.name=cart\nprofctl list --json shows the labels of "
+            "the history");
+  EXPECT_EQ(neither.error_code(), StatusCode::NOT_FOUND);
+  EXPECT_THAT(neither.error_message(), Not(HasSubstr("cart")));
 }
 
 TEST_F(AccessTest, OfSharedStacksAUserSeesTheirOwnPart) {

@@ -14,6 +14,7 @@
 #include "daemon/base/clock.h"
 #include "daemon/base/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
+#include "daemon/pipeline/labelled_processes.h"
 #include "daemon/pipeline/pipeline.h"
 #include "daemon/server/grpc/service/profiler_service.h"
 #include "daemon/server/grpc/transport/server.h"
@@ -22,6 +23,7 @@
 #include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/rpc/synthetic_status.h"
+#include "tests/support/direct_reader.h"
 #include "tests/support/numbering_symbolizer.h"
 
 namespace profd::test {
@@ -116,19 +118,25 @@ class RpcFixture : public testing::Test {
   SyntheticKernel kernel_{{{100, 100, kOwner}, {100, 101, kOwner}, {200, 200, 0}}, clock_};
   PlainNames names_{symbolizer_};
   const budget::MemoryBudget memory_{256u << 20};
-  pipeline::LivePipeline pipeline_{
-      pipeline::LivePipeline::Parts{kernel_,
-                                    kernel_,
-                                    names_,
-                                    clock_,
-                                    proc_,
-                                    logger_,
-                                    memory_,
-                                    {"host", "synthetic", "0.1.0", 1000}}};
+  pipeline::LivePipeline pipeline_{pipeline::LivePipeline::Parts{
+      kernel_,
+      kernel_,
+      names_,
+      clock_,
+      proc_,
+      logger_,
+      memory_,
+      {"host", "synthetic", "0.1.0", 1000},
+      ProcFs("/sys/fs/cgroup"),
+      {},
+      {},
+      [this](const session::Target& target) { return labelled_.Find(target); }}};
   const SyntheticStatus status_{kernel_, pipeline_};
   server::SessionManager manager_{pipeline_, clock_};
   const std::filesystem::path directory_ = MakeDirectory();
   const ProcFs callers_proc_{proc_directory().string()};
+  DirectReaders readers_{std::make_unique<source::ProcessTextParser>(), callers_proc_};
+  pipeline::LabelledProcesses labelled_{{callers_proc_, readers_, nullptr, "host"}};
   server::ProfilerService service_{manager_, pipeline_, status_, clock_, callers_proc_, logger_};
   std::unique_ptr<server::Server> server_;
   std::shared_ptr<grpc::Channel> channel_;

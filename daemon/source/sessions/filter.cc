@@ -48,6 +48,8 @@ Result<void> CheckIds(const session::Target& target, const ProcFs& proc) {
     const auto process = ProcessOf(proc, id);
     session::Target missing = target;
     missing.ids = {id};
+    // Of processes with labels, those that are left are the target.
+    if (!process && !target.labels.empty()) continue;
     if (!process) return NotFound(missing);
     if (target.kind == session::TargetKind::kPids && *process != id) {
       return Error{ErrorCode::kNotFound,
@@ -107,11 +109,16 @@ Result<profd_filter> MakeFilter(const session::Target& target, const ProcFs& pro
       filter.cgroup_id = *id;
       break;
     }
+    case session::TargetKind::kLabels:
+      return Error{ErrorCode::kInternal, "the processes with these labels were not looked for", ""};
   }
   return filter;
 }
 
 Error NotFound(const session::Target& target) {
+  if (!target.labels.empty())
+    return Error{ErrorCode::kNotFound, "the processes with these labels have just ended",
+                 "try again"};
   const bool threads = target.kind == session::TargetKind::kTids;
   std::string message = threads ? "cannot open thread" : "cannot open process";
   if (target.ids.size() > 1) message.append(threads ? "s" : "es");

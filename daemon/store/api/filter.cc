@@ -35,13 +35,9 @@ bool MatchesUnit(const Filter& filter, const aggregate::ProfileProcess& process)
   return AnyMatches(filter.units, process.unit) || AnyMatches(filter.units, name);
 }
 
-bool MatchesLabels(const Filter& filter, const aggregate::ProfileProcess& process) {
-  if (filter.labels.empty()) return true;
-  const auto labels = aggregate::ProcessLabels(process, filter.host);
-  return std::ranges::all_of(filter.labels, [&labels](const Filter::Label& wanted) {
-    const auto label = labels.find(wanted.name);
-    return AnyMatches(wanted.values, label == labels.end() ? std::string_view() : label->second);
-  });
+bool HasLabels(const Filter& filter, const aggregate::ProfileProcess& process) {
+  return filter.labels.empty() ||
+         MatchesLabels(filter.labels, aggregate::ProcessLabels(process, filter.host));
 }
 
 bool MatchesUser(const Filter& filter, const aggregate::ProfileProcess& process) {
@@ -64,6 +60,30 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
   return fnmatch(escaped.c_str(), std::string(text).c_str(), 0) == 0;
 }
 
+Result<std::vector<Filter::Label>> ParseLabels(std::span<const std::string> texts) {
+  constexpr std::size_t kShown = 64;
+  std::vector<Filter::Label> labels;
+  for (const std::string& text : texts) {
+    const std::size_t equals = text.find('=');
+    if (equals == 0 || equals == std::string::npos)
+      return Error{ErrorCode::kInvalidArgument,
+                   "the label '" + text.substr(0, kShown) + "' is no NAME=VALUE", ""};
+    const std::string name = text.substr(0, equals);
+    auto known = std::ranges::find(labels, name, &Filter::Label::name);
+    if (known == labels.end()) known = labels.insert(known, {name, {}});
+    known->values.push_back(text.substr(equals + 1));
+  }
+  return labels;
+}
+
+bool MatchesLabels(std::span<const Filter::Label> wanted,
+                   const std::map<std::string, std::string>& labels) {
+  return std::ranges::all_of(wanted, [&labels](const Filter::Label& one) {
+    const auto label = labels.find(one.name);
+    return AnyMatches(one.values, label == labels.end() ? std::string_view() : label->second);
+  });
+}
+
 bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
   const auto& pids = filter.pids;
   const bool pid = pids.empty() || std::any_of(pids.begin(), pids.end(), [&](std::uint32_t wanted) {
@@ -73,8 +93,7 @@ bool Matches(const Filter& filter, const aggregate::ProfileProcess& process) {
          (AnyMatches(filter.executables, process.executable) ||
           AnyMatches(filter.executables, BaseName(process.executable))) &&
          AnyMatches(filter.cgroups, process.cgroup) && MatchesContainer(filter, process) &&
-         MatchesUnit(filter, process) && MatchesUser(filter, process) &&
-         MatchesLabels(filter, process);
+         MatchesUnit(filter, process) && MatchesUser(filter, process) && HasLabels(filter, process);
 }
 
 bool Matches(const Filter& filter, const aggregate::ProfileThread& thread) {

@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
+#include "daemon/base/result.h"
 #include "daemon/process/sample.h"
 
 namespace profd::store {
@@ -39,6 +42,13 @@ struct Filter {
 // fnmatch(3) without brackets, which are plain text because names of kernel threads have them. Its
 // time is at most the product of the lengths. Neither text needs to be UTF-8.
 [[nodiscard]] bool MatchesGlob(std::string_view pattern, std::string_view text);
+
+// Of texts "NAME=VALUE", of which those of one name are alternatives. kInvalidArgument: one is not
+// written so.
+[[nodiscard]] Result<std::vector<Filter::Label>> ParseLabels(std::span<const std::string> texts);
+// `labels`: aggregate::ProcessLabels. One that is missing has the value "".
+[[nodiscard]] bool MatchesLabels(std::span<const Filter::Label> wanted,
+                                 const std::map<std::string, std::string>& labels);
 
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileProcess& process);
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileThread& thread);

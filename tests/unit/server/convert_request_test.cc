@@ -93,6 +93,29 @@ TEST(ToPlan, TakesEveryTarget) {
   EXPECT_EQ(plan->spec.target.kind, session::TargetKind::kCgroup);
 }
 
+TEST(ToPlan, TakesLabels) {
+  auto request = Request();
+  auto& labels = *request.mutable_target()->mutable_labels();
+  EXPECT_EQ(RefusalOf(request).message, "no label is named");
+  labels.add_label("service.name=cart");
+  labels.add_label("service.version=1.*");
+  request.mutable_target()->set_children(true);
+  const auto plan = server::ToPlan(request, server::RequestLimits{});
+  ASSERT_TRUE(plan.ok());
+  EXPECT_EQ(plan->spec.target.kind, session::TargetKind::kLabels);
+  EXPECT_THAT(plan->spec.target.labels, ElementsAre("service.name=cart", "service.version=1.*"));
+  EXPECT_TRUE(plan->spec.target.children);
+  EXPECT_EQ(plan->spec.steps.size(), 1u) << "until it is known that they are many";
+  EXPECT_TRUE(plan->spec.steps_of_few);
+  request.add_steps("none");
+  EXPECT_FALSE(server::ToPlan(request, server::RequestLimits{})->spec.steps_of_few);
+  labels.add_label("cart");
+  EXPECT_EQ(RefusalOf(request).message, "the label 'cart' is no NAME=VALUE");
+  labels.clear_label();
+  for (int i = 0; i < 65; ++i) labels.add_label("a=b");
+  EXPECT_EQ(RefusalOf(request).message, "more than 64 labels are named");
+}
+
 TEST(ToPlan, TakesEveryMode) {
   auto request = Request();
   request.set_mode(v1::MODE_ON_CPU);

@@ -12,6 +12,7 @@ void ExpectSurvives(const session::Target& target, const std::string& text) {
   EXPECT_EQ(parsed->kind, target.kind);
   EXPECT_EQ(parsed->ids, target.ids);
   EXPECT_EQ(parsed->name, target.name);
+  EXPECT_EQ(parsed->labels, target.labels);
   EXPECT_EQ(parsed->children, target.children);
   EXPECT_EQ(parsed->kernel_threads, target.kernel_threads);
   EXPECT_EQ(parsed->pidns_inode, target.pidns_inode);
@@ -36,6 +37,20 @@ TEST(Target, SurvivesItsTextForm) {
       "pid 1 +children +pidns=77");
 }
 
+TEST(Target, LabelsSurvive) {
+  ExpectSurvives({.kind = session::TargetKind::kLabels,
+                  .labels = {"service.name=cart", "k8s.pod.name=cart-*"},
+                  .children = true,
+                  .uid = 7},
+                 "label service.name=cart,k8s.pod.name=cart-* +children +uid=7");
+  ExpectSurvives({.kind = session::TargetKind::kLabels, .labels = {"a=1,2", "b= +kernel", "c="}},
+                 "label a=1\\x2c2,b= \\x2bkernel,c=");
+  session::Target found{.kind = session::TargetKind::kPids, .labels = {"service.name=cart"}};
+  found.ids = {12, 13};
+  EXPECT_EQ(session::FormatTarget(found), "label service.name=cart")
+      << "which processes have them is not a part of it";
+}
+
 TEST(Target, NamesThatLookLikeFlagsSurvive) {
   ExpectSurvives({.kind = session::TargetKind::kComm, .name = "a +children"},
                  "comm a \\x2bchildren");
@@ -48,9 +63,9 @@ TEST(Target, NamesThatLookLikeFlagsSurvive) {
 }
 
 TEST(Target, RefusesWhatIsNone) {
-  for (const char* text :
-       {"", "pid", "pid ", "pid 0", "pid 1,", "pid ,1", "pid x", "pid -1", "pid 4294967296",
-        "tid 1 2", "comm", "comm ", "cgroup ", "all of it", "some", "comm \\x2", "comm \\q"}) {
+  for (const char* text : {"", "pid", "pid ", "pid 0", "pid 1,", "pid ,1", "pid x", "pid -1",
+                           "pid 4294967296", "tid 1 2", "comm", "comm ", "cgroup ", "all of it",
+                           "some", "comm \\x2", "comm \\q", "label", "label "}) {
     const auto parsed = session::ParseTarget(text);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, ErrorCode::kInvalidArgument) << text;

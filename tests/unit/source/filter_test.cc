@@ -54,6 +54,15 @@ TEST_F(FilterTest, WhatIsNotThereIsNamed) {
   EXPECT_EQ(not_process.message, "cannot open process 13: it is a thread of process 12");
 }
 
+TEST_F(FilterTest, OfProcessesWithLabelsThoseThatAreLeftAreTheTarget) {
+  const session::Target target{
+      .kind = session::TargetKind::kPids, .ids = {12, 1234}, .labels = {"service.name=cart"}};
+  const auto filter = MakeFilter(target, fake_.proc());
+  ASSERT_TRUE(filter) << filter.error().message;
+  EXPECT_EQ(filter->kind, static_cast<unsigned>(PROFD_TARGET_PID));
+  EXPECT_EQ(NotFound(target).message, "the processes with these labels have just ended");
+}
+
 TEST_F(FilterTest, IdsOfAnotherNamespaceAreLeftToTheKernel) {
   const auto filter = MakeFilter(
       {.kind = session::TargetKind::kPids, .ids = {1}, .pidns_inode = 4026531836}, fake_.proc());

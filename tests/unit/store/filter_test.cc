@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace profd::store {
 namespace {
@@ -27,6 +28,27 @@ TEST(MatchesGlob, ManyStarsEndSoon) {
   std::string pattern;
   for (int i = 0; i < 2'000; ++i) pattern += "*a";
   EXPECT_FALSE(MatchesGlob(pattern + "b", std::string(20'000, 'a')));
+}
+
+TEST(Labels, ValuesOfOneNameAreAlternativesAndNamesMustAllMatch) {
+  const auto labels = ParseLabels(
+      std::vector<std::string>{"service.name=cart", "a=b=c", "service.name=shop-*", "empty="});
+  ASSERT_TRUE(labels);
+  ASSERT_EQ(labels->size(), 3u);
+  EXPECT_TRUE(MatchesLabels(*labels, {{"service.name", "cart"}, {"a", "b=c"}}));
+  EXPECT_TRUE(MatchesLabels(*labels, {{"service.name", "shop-1"}, {"a", "b=c"}, {"other", "x"}}));
+  EXPECT_FALSE(MatchesLabels(*labels, {{"service.name", "cart"}}));
+  EXPECT_FALSE(MatchesLabels(*labels, {{"service.name", "cart2"}, {"a", "b=c"}}));
+  EXPECT_FALSE(MatchesLabels(*labels, {{"service.name", "cart"}, {"a", "b=c"}, {"empty", "no"}}));
+  EXPECT_TRUE(MatchesLabels({}, {}));
+}
+
+TEST(Labels, WhatIsNoneIsRefused) {
+  for (const char* text : {"", "service.name", "=cart"}) {
+    const auto labels = ParseLabels(std::vector<std::string>{text});
+    ASSERT_FALSE(labels) << text;
+    EXPECT_EQ(labels.error().code, ErrorCode::kInvalidArgument);
+  }
 }
 
 class FilterTest : public ::testing::Test {

@@ -44,6 +44,7 @@ Result<std::vector<std::uint32_t>> ToIds(const v1::Target::Ids& ids, const std::
 
 constexpr int kMaxItems = 1'000;  // of each list
 constexpr std::size_t kMaxTextBytes = 4'096;
+constexpr std::size_t kMaxTargetLabels = 64;  // they are a part of events
 
 using Texts = google::protobuf::RepeatedPtrField<std::string>;
 
@@ -67,21 +68,23 @@ std::string WaitReasonNames() {
   return names;
 }
 
-// "NAME=VALUE"; those of one name are alternatives.
 Result<std::vector<store::Filter::Label>> ToLabels(const Texts& proto) {
+  const auto texts = ToTexts(proto, "label");
+  if (!texts) return texts.error();
+  return store::ParseLabels(*texts);
+}
+
+// Of a target; as they are written, which is right.
+Result<std::vector<std::string>> ToLabelTexts(const Texts& proto) {
   auto texts = ToTexts(proto, "label");
   if (!texts) return texts.error();
-  std::vector<store::Filter::Label> labels;
-  for (const std::string& text : *texts) {
-    const std::size_t equals = text.find('=');
-    if (equals == 0 || equals == std::string::npos)
-      return Invalid("the label '" + text.substr(0, 64) + "' is no NAME=VALUE");
-    const std::string name = text.substr(0, equals);
-    auto known = std::ranges::find(labels, name, &store::Filter::Label::name);
-    if (known == labels.end()) known = labels.insert(known, {name, {}});
-    known->values.push_back(text.substr(equals + 1));
-  }
-  return labels;
+  if (texts->empty()) return Invalid("no label is named", "labels read NAME=VALUE");
+  if (texts->size() > kMaxTargetLabels)
+    return Invalid("more than " + std::to_string(kMaxTargetLabels) + " labels are named",
+                   "* and ? stand for any text");
+  if (const auto labels = store::ParseLabels(*texts); !labels)
+    return Error{labels.error().code, labels.error().message, "as in service.name=cart"};
+  return texts;
 }
 
 Result<store::Filter> ToFilter(const v1::HistoryFilter& proto) {
@@ -155,10 +158,17 @@ Result<session::Target> ToTarget(const v1::Target& proto) {
       target.kind = session::TargetKind::kCgroup;
       target.name = proto.cgroup();
       return target;
+    case v1::Target::kLabels: {
+      auto labels = ToLabelTexts(proto.labels().label());
+      if (!labels) return labels.error();
+      target.kind = session::TargetKind::kLabels;
+      target.labels = *std::move(labels);
+      return target;
+    }
     case v1::Target::KIND_NOT_SET:
       break;
   }
-  return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, or all");
+  return Invalid("the target is missing", "name pids, tids, a comm, a cgroup, labels, or all");
 }
 
 // The budget of a session that requests none: 2 % of a CPU per unit, at the default frequency, and
@@ -173,13 +183,12 @@ double SessionBudget(const v1::CollectRequest& request, std::uint32_t hz, std::u
   return kBudgetCpus * budget::BudgetUnits(cpus) * std::sqrt(rate);
 }
 
-// Without a request PyTorch's own are watched in so many processes, or threads.
-constexpr std::size_t kFewTargets = 16;
-
 Result<std::vector<session::StepSpec>> ToSteps(const Texts& texts, const session::Target& target) {
   std::vector<session::StepSpec> steps;
   if (texts.empty()) {
-    if (!target.ids.empty() && target.ids.size() <= kFewTargets) steps.emplace_back();
+    // Without a request PyTorch's own are watched. How many a target of labels is comes out later.
+    const bool few = !target.ids.empty() && target.ids.size() <= session::kFewTargets;
+    if (few || target.kind == session::TargetKind::kLabels) steps.emplace_back();
     return steps;
   }
   if (texts.size() == 1 && texts[0] == "none") return steps;
@@ -242,6 +251,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   auto steps = ToSteps(request.steps(), plan.spec.target);
   if (!steps) return steps.error();
   plan.spec.steps = *std::move(steps);
+  plan.spec.steps_of_few = request.steps().empty();
 
   const std::uint64_t interval_ns =
       request.progress_interval_ns() == 0 ? kDefaultProgressNs : request.progress_interval_ns();
