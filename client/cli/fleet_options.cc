@@ -69,10 +69,7 @@ void AddFleet(Command& command, RawFleet& raw) {
                "server. A password comes from PROFD_FLEET_PASSWORD or --fleet-password-from. What "
                "hosts have not delivered is said on standard error. Of -p, --comm, --cgroup and "
                "--user a fleet knows nothing."});
-  add({.names = "--service",
-       .into = &raw.service,
-       .value = "NAME",
-       .help = "the service, as profctl list --fleet shows it"});
+  add({.names = "--service", .into = &raw.service, .value = "NAME", .help = kServiceHelp});
   add({.names = "--version",
        .into = &raw.versions,
        .value = "VERSION",
@@ -144,6 +141,11 @@ Result<void> CheckNoFleet(const RawFleet& raw) {
   if (option.empty()) return {};
   return Usage(option + " is for fleets",
                "name one: --fleet clickhouse://HOST/DATABASE, or --fleet and PROFD_FLEET");
+}
+
+Result<void> CheckNoFleetButService(RawFleet raw) {
+  raw.service.clear();
+  return CheckNoFleet(raw);
 }
 
 }  // namespace profd::client

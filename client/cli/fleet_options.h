@@ -41,6 +41,8 @@ void AddFleet(Command& command, RawFleet& raw);
 [[nodiscard]] std::string FirstFleetOption(const RawFleet& raw);
 // An error where there is one without --fleet.
 [[nodiscard]] Result<void> CheckNoFleet(const RawFleet& raw);
+// The same for commands that know a service without a fleet.
+[[nodiscard]] Result<void> CheckNoFleetButService(RawFleet raw);
 // Takes the times of a question about the history.
 void SetRange(const v1::QueryRequest& request, std::uint64_t now_unix_ns, FleetQuestion& question);
 

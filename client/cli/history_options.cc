@@ -56,10 +56,7 @@ Result<void> Who(const RawFilters& raw, HistoryQuestion& question) {
   add(raw.units, "unit", filter.mutable_unit());
   add(raw.users, "user", filter.mutable_user());
   add(raw.threads, "thread", filter.mutable_thread());
-  for (const std::string& label : raw.labels)
-    if (const auto equals = label.find('='); equals == 0 || equals == std::string::npos)
-      return Usage("--label " + label + ": it is no NAME=VALUE",
-                   "as in --label service.name=cart; profctl list --json shows the labels");
+  for (const std::string& label : raw.labels) PROFD_TRY(CheckLabel(label));
   add(raw.labels, "label", filter.mutable_label());
   if (!raw.state.empty()) {
     const auto state = ParseState(raw.state);
@@ -154,7 +151,7 @@ void AddFilters(Command& command, RawFilters& raw) {
   AddHistoryFilters(command, raw);
 }
 
-void AddHistoryFilters(Command& command, RawFilters& raw) {
+void AddHistoryFilters(Command& command, RawFilters& raw, const std::string& of_label) {
   AddWho(command, "--exe", &raw.executables, "PATH", "processes of a program: a path or its end");
   AddWho(command, "--container", &raw.containers, "ID",
          "processes of a container: its id or its beginning");
@@ -166,7 +163,8 @@ void AddHistoryFilters(Command& command, RawFilters& raw) {
                .into = &raw.labels,
                .value = "NAME=VALUE",
                .help = "processes with a label: service.name=cart, k8s.pod.name=cart-*",
-               .more = "All names that are given must match; of one name, one of its values."});
+               .more = "All names that are given must match; of one name, one of its values." +
+                       (of_label.empty() ? of_label : " " + of_label)});
   command.Add({.group = kWhoGroup,
                .names = "--state",
                .into = &raw.state,

@@ -40,8 +40,9 @@ struct RawFilters {
 
 void AddTimes(Command& command, RawTimes& raw);
 void AddFilters(Command& command, RawFilters& raw);
-// Of these, all but -p, --comm and --cgroup: for commands that have those as a target.
-void AddHistoryFilters(Command& command, RawFilters& raw);
+// Of these, all but -p, --comm and --cgroup: for commands that have those as a target. `of_label`:
+// what else --label means.
+void AddHistoryFilters(Command& command, RawFilters& raw, const std::string& of_label = "");
 
 [[nodiscard]] Result<HistoryQuestion> ParseQuestion(const RawTimes& times,
                                                     const RawFilters& filters,

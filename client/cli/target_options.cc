@@ -24,7 +24,8 @@ Result<void> ParseIdLists(const RawTarget& raw, v1::Target& target) {
 
 int RawTarget::kinds() const {
   return static_cast<int>(!pids.empty()) + static_cast<int>(!tids.empty()) + static_cast<int>(all) +
-         static_cast<int>(!comm.empty()) + static_cast<int>(!cgroup.empty());
+         static_cast<int>(!comm.empty()) + static_cast<int>(!cgroup.empty()) +
+         static_cast<int>(!service.empty() || !labels.empty());
 }
 
 void AddIds(Command& command, RawTarget& raw) {
@@ -63,6 +64,26 @@ void AddTarget(Command& command, RawTarget& raw) {
                .offer = Offer::kFolders});
 }
 
+void AddService(Command& command, RawTarget& raw) {
+  command.Add({.group = kTargetGroup,
+               .names = "--service",
+               .into = &raw.service,
+               .value = "NAME",
+               .help = kServiceHelp});
+}
+
+void AddLabels(Command& command, RawTarget& raw) {
+  command.Add({.group = kTargetGroup,
+               .names = "--label",
+               .into = &raw.labels,
+               .value = "NAME=VALUE",
+               .help = "processes that have a label at the begin: k8s.pod.name=cart-*",
+               .more = "The names are OpenTelemetry's: service.name, service.version, "
+                       "k8s.pod.name, container.id, systemd.unit, process.executable.name ... All "
+                       "names that are given must match; of one name, one of its values. * and ? "
+                       "stand for any text."});
+}
+
 void AddChildren(Command& command, RawTarget& raw) {
   command.Add({.group = kWhatGroup,
                .names = "-s,--children",
@@ -81,13 +102,22 @@ Result<v1::Target> ParseTarget(const RawTarget& raw, bool has_command, const cha
   v1::Target target;
   const int given = raw.kinds() + (has_command ? 1 : 0);
   const std::string targets =
-      std::string("name one of -p PID, -t TID, -a, --comm NAME, --cgroup PATH and ") + other;
+      std::string(
+          "name one of -p PID, -t TID, -a, --comm NAME, --cgroup PATH, --service NAME, "
+          "--label NAME=VALUE and ") +
+      other;
   if (given == 0) return Usage("nothing to collect: no target is named", targets);
   if (given > 1) return Usage("more than one kind of target is named", targets);
   PROFD_TRY(ParseIdLists(raw, target));
   if (raw.all) target.set_all(true);
   if (!raw.comm.empty()) target.set_comm(raw.comm.substr(0, kCommBytes));
   if (!raw.cgroup.empty()) target.set_cgroup(raw.cgroup);
+  if (!raw.service.empty())
+    target.mutable_labels()->add_label(std::string(kServiceLabel) + "=" + raw.service);
+  for (const std::string& label : raw.labels) {
+    PROFD_TRY(CheckLabel(label));
+    target.mutable_labels()->add_label(label);
+  }
   if (raw.children && raw.no_children)
     return Usage("--children and --no-children contradict each other", "leave one out");
   target.set_children(raw.children || (has_command && !raw.no_children));

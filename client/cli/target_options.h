@@ -16,6 +16,8 @@ struct RawTarget {
   bool all = false;
   std::string comm;
   std::string cgroup;
+  std::string service;
+  std::vector<std::string> labels;
   bool children = false;
   bool no_children = false;
   bool kernel_threads = false;
@@ -26,6 +28,8 @@ struct RawTarget {
 
 void AddIds(Command& command, RawTarget& raw);       // -p, -t
 void AddTarget(Command& command, RawTarget& raw);    // AddIds, -a, --comm, --cgroup
+void AddService(Command& command, RawTarget& raw);   // where AddFleet has none
+void AddLabels(Command& command, RawTarget& raw);    // where AddHistoryFilters has none
 void AddChildren(Command& command, RawTarget& raw);  // -s
 void AddKernelThreads(Command& command, RawTarget& raw);
 

@@ -46,6 +46,13 @@ Result<void> ParseIds(std::string_view option, std::string_view text,
   }
 }
 
+Result<void> CheckLabel(const std::string& text) {
+  const std::size_t equals = text.find('=');
+  if (equals != 0 && equals != std::string::npos) return {};
+  return Usage("--label " + text + ": it is no NAME=VALUE",
+               "as in --label service.name=cart; profctl list --json shows the labels");
+}
+
 Result<std::uint32_t> ParseFrequency(std::string_view text) {
   std::uint32_t hz = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), hz);

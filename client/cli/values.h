@@ -26,6 +26,13 @@ inline constexpr double kHighestPercent = 6'400;        // of one CPU
 [[nodiscard]] Result<void> ParseIds(std::string_view option, std::string_view text,
                                     std::vector<std::uint32_t>& ids);
 
+inline constexpr std::string_view kServiceLabel = "service.name";
+inline constexpr const char* kServiceHelp =
+    "processes of this service: label service.name; of a fleet, as profctl list --fleet shows it";
+
+// A value of --label: "NAME=VALUE".
+[[nodiscard]] Result<void> CheckLabel(const std::string& text);
+
 // Samples a second, 1 to kHighestHz.
 [[nodiscard]] Result<std::uint32_t> ParseFrequency(std::string_view text);
 

@@ -11,11 +11,14 @@
 #include <string>
 #include <utility>
 
+#include "client/cli/time_values.h"
 #include "client/cli/values.h"
 #include "client/commands/collect_hosts.h"
 #include "client/commands/common/collect_target.h"
+#include "client/commands/common/fleet_session.h"
 #include "client/commands/common/output_plan.h"
 #include "client/commands/common/target_daemon.h"
+#include "client/hosts/host_list.h"
 #include "client/link/collect_session.h"
 #include "client/link/daemon_choice.h"
 #include "client/system/command_child.h"
@@ -153,7 +156,8 @@ void Collection::OnProgress(const v1::Progress& progress) {
   context_.console.ShowProgress(
       [this](std::size_t width) { return RenderProgress(progress_, width); });
   const v1::Target& target = options_.target;
-  if (!progress.target_gone() || child_ || !(target.has_pids() || target.has_tids())) return;
+  const bool ends = target.has_pids() || target.has_tids() || target.has_labels();
+  if (!progress.target_gone() || child_ || !ends) return;
   target_gone_ = true;
   session_.Stop();
 }
@@ -245,13 +249,16 @@ int Collection::Run() {
 constexpr const char* kUsage =
     "profctl collect TARGET [-d TIME] [-o FILE]... [OPTIONS]\n"
     "       profctl collect [OPTIONS] -- COMMAND [ARGUMENT]...\n"
-    "       profctl collect --hosts FILE TARGET [OPTIONS]";
+    "       profctl collect --hosts FILE TARGET [OPTIONS]\n"
+    "       profctl collect --fleet[=URL] --service NAME [OPTIONS]";
 constexpr const char* kFooter =
     "Examples:\n"
     "  profctl collect -p 1234 -d 30s -o out.svg -o out.json\n"
     "  profctl collect -a -d 5 -f folded > all.folded\n"
+    "  profctl collect --service cart --label service.version=1.4.* -o cart.svg\n"
     "  sudo profctl collect -o out.svg -- ./program --its-option\n"
-    "  profctl collect --hosts web.txt --comm nginx -o web.svg\n"
+    "  profctl collect --hosts web.txt --service cart -o web.svg\n"
+    "  profctl collect --fleet --service cart --zone a -d 10s -o cart.svg\n"
     "\n"
     "Exit codes: 0 ok, 1 failure, 2 usage, 3 target not found or no data,\n"
     "4 profd unreachable, 5 no permission, 6 of some hosts only; with -- COMMAND that\n"
@@ -259,7 +266,7 @@ constexpr const char* kFooter =
 
 constexpr std::string_view kWhereGroup = "Where";
 
-void AddHosts(Command& command, std::string& hosts, std::string& timeout) {
+void AddHosts(Command& command, std::string& hosts, std::string& timeout, std::string& address) {
   command.Add({.group = kWhereGroup,
                .names = "--hosts",
                .into = &hosts,
@@ -271,12 +278,19 @@ void AddHosts(Command& command, std::string& hosts, std::string& timeout) {
                        "host: --group-by host, and report --by host. Hosts that fail are listed "
                        "with the reason.",
                .offer = Offer::kFiles});
-  command.Add(
-      {.group = kWhereGroup,
-       .names = "--host-timeout",
-       .into = &timeout,
-       .value = "TIME",
-       .help = "with --hosts: give up a host that says nothing for so long; 20s by default"});
+  command.Add({.group = kWhereGroup,
+               .names = "--host-timeout",
+               .into = &timeout,
+               .value = "TIME",
+               .help =
+                   "with --hosts or --fleet: give up a host that says nothing for so long; 20s by "
+                   "default"});
+  command.Add({.group = kWhereGroup,
+               .names = "--host-address",
+               .into = &address,
+               .value = "PATTERN",
+               .help = "with --fleet: where a host is, by TLS; * stands for its name: "
+                       "*.prod.example:9898; * by default"});
 }
 
 }  // namespace
@@ -291,6 +305,7 @@ CollectVerb::CollectVerb()
             .footer = kFooter}) {
   command().behind = &raw_.command;
   AddTarget(command(), raw_.target);
+  AddLabels(command(), raw_.target);
   AddDuration(command(), raw_.duration, kTenSecondsOrCommand,
               "Of a profd that replays a recording: how much of its time, from its start; the "
               "default is all of it.");
@@ -302,7 +317,8 @@ CollectVerb::CollectVerb()
                  .into = &raw_.target.no_children,
                  .help = "with -- COMMAND: only itself; else its children are followed"});
   AddKernelThreads(command(), raw_.target);
-  AddHosts(command(), raw_.hosts, raw_.host_timeout);
+  AddHosts(command(), raw_.hosts, raw_.host_timeout, raw_.host_address);
+  AddFleet(command(), raw_.fleet);
   command().Add({.group = kWhatGroup,
                  .names = "--switches",
                  .into = &raw_.switches,
@@ -322,11 +338,7 @@ CollectVerb::CollectVerb()
 }
 
 Result<void> CollectVerb::Take() {
-  const bool has_command = !raw_.command.empty();
-  const Result<v1::Target> target = ParseTarget(raw_.target, has_command, "-- COMMAND");
-  if (!target) return target.error();
-  options_.target = *target;
-  options_.command = raw_.command;
+  PROFD_TRY(TakeTarget());
   if (!raw_.duration.empty()) {
     const auto duration = ParseDurationOf("-d", raw_.duration, kSessionLimits);
     if (!duration) return duration.error();
@@ -348,19 +360,45 @@ Result<void> CollectVerb::Take() {
   return TakeHosts();
 }
 
+Result<void> CollectVerb::TakeTarget() {
+  RawTarget raw = raw_.target;
+  raw.service = raw_.fleet.service;
+  if (raw_.fleet.requested())
+    // What has no label, as a zone, is a matter of hosts alone.
+    for (const auto& [name, values] : {std::pair("service.version", &raw_.fleet.versions),
+                                       {"k8s.namespace.name", &raw_.fleet.namespaces},
+                                       {"k8s.pod.name", &raw_.fleet.pods}})
+      for (const std::string& value : *values)
+        raw.labels.push_back(std::string(name) + "=" + value);
+  const bool has_command = !raw_.command.empty();
+  const Result<v1::Target> target = ParseTarget(raw, has_command, "-- COMMAND");
+  if (!target) return target.error();
+  options_.target = *target;
+  options_.command = raw_.command;
+  return {};
+}
+
 // The output of a command that is being profiled comes on the same terminal.
 bool CollectVerb::ShowsProgress() const {
   return !options_.no_progress && options_.command.empty();
 }
 
 Result<void> CollectVerb::TakeHosts() {
+  if (raw_.fleet.requested()) return TakeFleet();
+  PROFD_TRY(CheckNoFleetButService(raw_.fleet));
+  if (!raw_.host_address.empty()) return Usage("--host-address is for --fleet", "leave it out");
   if (raw_.hosts.empty() && !raw_.host_timeout.empty())
-    return Usage("--host-timeout is for --hosts", "leave it out");
+    return Usage("--host-timeout is for --hosts and --fleet", "leave it out");
   if (raw_.hosts.empty()) return {};
   if (!options_.command.empty() || options_.target.has_pids() || options_.target.has_tids())
     return Usage("a process of one host has no meaning on many",
-                 "with --hosts name --comm NAME, --cgroup PATH or -a");
+                 "with --hosts name --service NAME, --label NAME=VALUE, --comm NAME, --cgroup "
+                 "PATH or -a");
   options_.hosts = raw_.hosts;
+  return TakeHostTimeout();
+}
+
+Result<void> CollectVerb::TakeHostTimeout() {
   if (raw_.host_timeout.empty()) return {};
   const auto timeout =
       ParseDurationOf("--host-timeout", raw_.host_timeout, {.least = "100ms", .most = "10m"});
@@ -369,7 +407,24 @@ Result<void> CollectVerb::TakeHosts() {
   return {};
 }
 
+Result<void> CollectVerb::TakeFleet() {
+  if (!raw_.hosts.empty())
+    return Usage("both --hosts and --fleet say from which hosts", "leave one out");
+  RawFilters filters;
+  filters.labels = raw_.target.labels;
+  auto fleet = ParseFleet(raw_.fleet, filters, {}, NowUnixNs());
+  if (!fleet) return fleet.error();
+  PROFD_TRY(CheckService(fleet->question));
+  if (!raw_.host_address.empty()) {
+    PROFD_TRY(CheckHostPattern(raw_.host_address));
+    options_.host_address = raw_.host_address;
+  }
+  options_.fleet = *std::move(fleet);
+  return TakeHostTimeout();
+}
+
 int CollectVerb::Run(const Context& context) {
+  if (options_.fleet) return RunCollectHosts(options_, context);
   if (options_.hosts.empty()) return RunCollect(options_, context);
   if (context.global.host.address.empty()) return RunCollectHosts(options_, context);
   const Error both = Usage("both --host and --hosts are named", "leave one out");

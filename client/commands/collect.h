@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "client/cli/fleet_options.h"
 #include "client/cli/output_options.h"
 #include "client/cli/sampling_options.h"
 #include "client/cli/target_options.h"
@@ -24,8 +25,10 @@ struct CollectOptions {
   bool lines = true;
   bool no_progress = false;
   OutputOptions output;
-  std::string hosts;                             // a file of --hosts; "": one host
-  std::optional<std::uint64_t> host_timeout_ns;  // of --hosts
+  std::string hosts;                             // a file of --hosts; "": one host, or `fleet`
+  std::optional<FleetRequest> fleet{};           // from all hosts that run a service
+  std::string host_address = "*";                // where a host of a fleet is: AddressesOf
+  std::optional<std::uint64_t> host_timeout_ns;  // of --hosts and a fleet
 };
 
 [[nodiscard]] v1::CollectRequest RequestFor(const CollectOptions& options, v1::Target target);
@@ -53,8 +56,13 @@ class CollectVerb : public Verb {
     std::vector<std::string> command;
     std::string hosts;
     std::string host_timeout;
+    std::string host_address;
+    RawFleet fleet;
   };
+  [[nodiscard]] Result<void> TakeTarget();
   [[nodiscard]] Result<void> TakeHosts();
+  [[nodiscard]] Result<void> TakeFleet();
+  [[nodiscard]] Result<void> TakeHostTimeout();
   Raw raw_;
   CollectOptions options_;
 };

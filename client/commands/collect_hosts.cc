@@ -10,7 +10,9 @@
 #include <vector>
 
 #include "client/commands/common/collect_target.h"
+#include "client/commands/common/fleet_session.h"
 #include "client/commands/common/output_plan.h"
+#include "client/fleet/service_hosts.h"
 #include "client/hosts/host_list.h"
 #include "client/hosts/host_reasons.h"
 #include "client/hosts/hosts_collection.h"
@@ -82,6 +84,33 @@ class Interruption {
   bool seen_ = false;
 };
 
+// The hosts that run the service now, by what they have sent. Those that have been silent for long
+// are named.
+Result<std::vector<HostAddress>> HostsOfFleet(const CollectOptions& options, FleetSession& session,
+                                              const Context& context) {
+  const auto found = AskServiceHosts(session.question(), session.now_s(), session.database());
+  if (!found) return found.error();
+  const auto say = [&](const std::string& what, const std::vector<std::string>& names) {
+    if (!names.empty())
+      context.console.Say(what + " " + Hosts(names.size()) + ": " + SafeText(ListOf(names)));
+  };
+  std::vector<std::string> silent;
+  for (const SilentHost& host : found->silent)
+    silent.push_back(host.host + " (" +
+                     FormatSpan(static_cast<std::uint64_t>(host.silent_s * 1e9)) + ")");
+  say("left out, as they have sent nothing of it for long:", silent);
+  if (found->hosts.empty())
+    return Error{ErrorCode::kNotFound,
+                 "no host has sent windows of " + SafeText(session.question().Words()) + " lately",
+                 "--hosts FILE names hosts; profctl list --fleet shows what they send"};
+  auto addresses = AddressesOf(found->hosts, options.host_address);
+  if (!addresses) return addresses.error();
+  say("left out, as their names are no addresses:", addresses->no_address);
+  if (addresses->hosts.empty())
+    return Error{ErrorCode::kNotFound, "no host of the fleet has a name that is an address", ""};
+  return (*std::move(addresses)).hosts;
+}
+
 // What is missing, and why; the exit code for it.
 ExitCode SayWhatIsMissing(const HostsResult& result, std::size_t hosts, const Context& context) {
   for (const Error& error : HostReasons(result.failures, hosts)) context.console.Fail(error);
@@ -118,10 +147,19 @@ int RunCollectHosts(const CollectOptions& options, const Context& context) {
   Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
   if (!plan) return fail(plan.error());
   const std::optional<InvokingUser> user = InvokingUser::FromEnvironment();
+  Result<std::vector<HostAddress>> hosts = std::vector<HostAddress>();
+  if (options.fleet) {
+    const auto session = FleetSession::Open(*options.fleet, context);
+    if (!session) return fail(session.error());
+    hosts = HostsOfFleet(options, **session, context);
+    if (!hosts) return (*session)->ExitCodeOfError(hosts.error());
+  } else {
+    hosts = ReadHostList(options.hosts);
+    if (!hosts) return fail(hosts.error());
+  }
+  // After the session of the fleet, which has its own.
   Result<std::unique_ptr<StopSignals>> signals = StopSignals::Block();
   if (!signals) return fail(signals.error());
-  Result<std::vector<HostAddress>> hosts = ReadHostList(options.hosts);
-  if (!hosts) return fail(hosts.error());
   const std::size_t count = hosts->size();
   const v1::CollectRequest request = RequestFor(options, TargetOnHosts(options.target));
   HostsLimits limits;
@@ -142,8 +180,9 @@ int RunCollectHosts(const CollectOptions& options, const Context& context) {
   context.console.Say("one profile of " + FormatCount(result->joined) + " of " + Hosts(count));
   Result<v1::Profile> profile = plan->Restrict(std::move(result->profile));
   if (!profile) return fail(profile.error());
-  const std::string footer = "which host:  profctl collect --hosts " + SafeText(options.hosts) +
-                             " " + TargetArguments(options.target, false) + " --group-by host";
+  const std::string from = options.fleet ? "--fleet" : "--hosts " + SafeText(options.hosts);
+  const std::string footer = "which host:  profctl collect " + from + " " +
+                             TargetArguments(options.target, false) + " --group-by host";
   if (!plan->Write(*profile, user, footer, context)) return ToInt(ExitCode::kFailure);
   return ToInt(code);
 }

@@ -58,7 +58,7 @@ void AnySourceVerb::AddSource() {
   AddFrequency(command(), source_.sampling);
   AddChildren(command(), source_.target);
   AddTimes(command(), source_.times);
-  AddHistoryFilters(command(), source_.filters);
+  AddHistoryFilters(command(), source_.filters, "Without a time it names what is collected.");
   AddFleet(command(), source_.fleet);
 }
 
@@ -70,11 +70,15 @@ Result<std::optional<HistoryQuestion>> AnySourceVerb::TakeHistory(
   filters.pids = source_.target.pids;
   if (!source_.target.comm.empty()) filters.comms = {source_.target.comm};
   if (!source_.target.cgroup.empty()) filters.cgroups = {source_.target.cgroup};
+  if (!source_.fleet.service.empty())
+    filters.labels.push_back(std::string(kServiceLabel) + "=" + source_.fleet.service);
   const std::uint64_t now_unix_ns = NowUnixNs();
   auto range = ParseRange(filters, source_.input, now_unix_ns);
   if (!range) return range.error();
   if (!*range && !times) {
-    const std::string filter = FirstFilter(source_.filters);
+    RawFilters others = source_.filters;
+    others.labels.clear();  // these may be a target
+    const std::string filter = FirstFilter(others);
     if (!filter.empty())
       return Usage(filter + " is for the history, and no time of it is named",
                    "name one with --since, or write a range, 2h..1h" + or_else);
@@ -118,7 +122,7 @@ Result<void> AnySourceVerb::TakeSource(OutputOptions output, const std::string& 
   output.files = source_.files;
   output.format = source_.format;
   if (source_.fleet.requested()) return TakeFleet(std::move(output));
-  PROFD_TRY(CheckNoFleet(source_.fleet));
+  PROFD_TRY(CheckNoFleetButService(source_.fleet));
   auto history = TakeHistory(or_else);
   if (!history) return history.error();
   if (*history) {
@@ -126,6 +130,8 @@ Result<void> AnySourceVerb::TakeSource(OutputOptions output, const std::string& 
     return {};
   }
   auto source = static_cast<const RawFileOrTarget&>(source_);
+  source.target.service = source_.fleet.service;
+  source.target.labels = source_.filters.labels;
   if (IsNumber(source.input)) {
     if (source.target.kinds() > 0)
       return Usage("both process " + source.input + " and another target are named",

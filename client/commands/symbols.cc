@@ -23,6 +23,8 @@ SymbolsVerb::SymbolsVerb()
                       "  profctl symbols out.json --json"}) {
   command().Add({.names = "FILE", .into = &raw_.input, .offer = Offer::kFiles});
   AddTarget(command(), raw_.target);
+  AddService(command(), raw_.target);
+  AddLabels(command(), raw_.target);
   AddDuration(command(), raw_.duration, "2s");
   AddFrequency(command(), raw_.sampling);
   AddChildren(command(), raw_.target);

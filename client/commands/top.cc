@@ -307,6 +307,7 @@ TopVerb::TopVerb()
                      "functions, of the last five minutes or of --since.",
             .footer = kFooter}) {
   AddTarget(command(), raw_.target);
+  AddLabels(command(), raw_.target);
   command().Add({.group = kWhatGroup,
                  .names = "-i,--interval",
                  .into = &raw_.interval,
@@ -351,7 +352,9 @@ void TopVerb::AddOutput() {
 }
 
 Result<void> TopVerb::TakeFleet() {
-  if (raw_.target.kinds() > 0)
+  RawTarget target = raw_.target;
+  target.labels.clear();  // a fleet has labels, too
+  if (target.kinds() > 0)
     return Usage("both a fleet and a target on this host are named",
                  "--service and --host name a part of a fleet");
   for (const auto& [given, name] : {std::pair(!raw_.count.empty(), "-n"),
@@ -363,7 +366,9 @@ Result<void> TopVerb::TakeFleet() {
     if (given) return Usage(std::string(name) + " is not for fleets", "leave it out");
   RawTimes times = raw_.times;
   if (times.since.empty() && times.from.empty() && times.to.empty()) times.since = "5m";
-  auto fleet = ParseFleet(raw_.fleet, {}, times, NowUnixNs());
+  RawFilters filters;
+  filters.labels = raw_.target.labels;
+  auto fleet = ParseFleet(raw_.fleet, filters, times, NowUnixNs());
   if (!fleet) return fleet.error();
   fleet->question.apart = {fleet->question.service.empty() ? FleetKey::kService
                                                            : FleetKey::kVersion};
@@ -373,11 +378,12 @@ Result<void> TopVerb::TakeFleet() {
 
 Result<void> TopVerb::Take() {
   if (raw_.fleet.requested()) return TakeFleet();
-  PROFD_TRY(CheckNoFleet(raw_.fleet));
+  PROFD_TRY(CheckNoFleetButService(raw_.fleet));
   if (!raw_.times.since.empty() || !raw_.times.from.empty() || !raw_.times.to.empty())
     return Usage("--since, --from and --to are for fleets here", "profctl list has the past");
   RawTarget with_default = raw_.target;
-  if (raw_.target.kinds() == 0) with_default.all = true;
+  with_default.service = raw_.fleet.service;
+  if (with_default.kinds() == 0) with_default.all = true;
   const auto target = ParseTarget(with_default, false, "nothing: that is -a");
   if (!target) return target.error();
   options_.target = *target;

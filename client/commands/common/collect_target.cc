@@ -2,6 +2,7 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <charconv>
 #include <optional>
 #include <string_view>
@@ -44,6 +45,31 @@ std::string CgroupPath(const std::string& path) {
 std::uint32_t OwnPidNamespace() {
   struct stat status {};
   return ::stat("/proc/self/ns/pid", &status) == 0 ? static_cast<std::uint32_t>(status.st_ino) : 0;
+}
+
+// "--service cart --label k8s.pod.name='cart-*'"
+std::string LabelArguments(const v1::Target::Labels& labels) {
+  constexpr std::string_view kService = "service.name=";
+  std::string text;
+  for (const std::string& label : labels.label()) {
+    const bool service = label.starts_with(kService);
+    const std::string safe = SafeText(label);
+    const std::size_t equals = std::min(safe.find('='), safe.size() - 1);
+    const std::string value = safe.substr(equals + 1);
+    const bool plain = value.find_first_of("*?'\"\\ $&|;<>()`!#~[]{}") == std::string::npos;
+    text.append(text.empty() ? "" : " ")
+        .append(service ? "--service " : "--label " + safe.substr(0, equals + 1))
+        .append(plain ? value : "'" + value + "'");
+  }
+  return text;
+}
+
+// "service.name=cart, k8s.pod.name=cart-*"
+std::string LabelWords(const v1::Target::Labels& labels) {
+  std::string text;
+  for (const std::string& label : labels.label())
+    text.append(text.empty() ? "" : ", ").append(SafeText(label));
+  return text;
 }
 
 }  // namespace
@@ -90,6 +116,7 @@ std::string TargetArguments(const v1::Target& target, bool has_command) {
   if (target.has_all()) text = "-a";
   if (target.has_comm()) text = "--comm " + SafeText(target.comm());
   if (target.has_cgroup()) text = "--cgroup " + SafeText(target.cgroup());
+  if (target.has_labels()) text = LabelArguments(target.labels());
   if (!has_command && target.children()) text += " -s";
   return text;
 }
@@ -111,6 +138,7 @@ std::string DescribeStarted(const v1::Target& target, bool has_command,
   const std::string what = target.has_all()      ? "the whole host"
                            : target.has_comm()   ? SafeText(target.comm())
                            : target.has_cgroup() ? SafeText(target.cgroup())
+                           : target.has_labels() ? LabelWords(target.labels())
                                                  : TargetArguments(target, has_command);
   return what + ", " + FormatCount(static_cast<std::uint64_t>(started.processes_size())) +
          " processes" + threads(" with ");

@@ -7,11 +7,14 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "fleet"))
 
 from certificates import Certificates  # noqa: E402
+from fleet_tables import NS, Fleet, Missing, store_with_tables  # noqa: E402
 from running_profd import PROFCTL, RunningProfd  # noqa: E402
 
 PARTIAL = 6
@@ -32,11 +35,13 @@ class Hosts(RunningProfd):
         self.start()
         return re.search(r"serving TLS at 0\.0\.0\.0:0, port (\d+)", self.log()).group(1)
 
-    def target(self, name="hosts-target"):
+    def target(self, name="hosts-target", service=None):
         """A busy process that is called so."""
         python = self.path(name)
-        os.symlink(sys.executable, python)
-        child = subprocess.Popen([python, "-c", SLEEPER])
+        if not os.path.exists(python):
+            os.symlink(sys.executable, python)
+        environment = dict(os.environ, OTEL_SERVICE_NAME=service) if service else None
+        child = subprocess.Popen([python, "-c", SLEEPER], env=environment)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return child
@@ -87,6 +92,63 @@ class Hosts(RunningProfd):
         for name in names:
             self.await_log(r"call of certificate 'ops', operator, from ipv4:127\.0\.0\.\d+:\d+: Collect comm "
                            r"hosts-target: \d+ms, ok")
+
+    def test_a_service_is_found_on_each_host(self):
+        port = self.serve()
+        cart = self.target(service="hosts-cart")
+        self.target(service="hosts-checkout")
+        said = self.collect([f"localhost:{port}", f"127.0.0.2:{port}"], "--service", "hosts-cart", "-d", "500ms", "-o",
+                            self.path("all.json"))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        with open(self.path("all.json"), encoding="utf-8") as file:
+            profile = json.load(file)["profile"]
+        self.assertEqual(sorted(self.weights(profile)), [("127.0.0.2", cart.pid), ("localhost", cart.pid)])
+        self.assertEqual(profile["target"], "label service.name=hosts-cart")
+        said = self.collect([f"localhost:{port}"], "--service", "hosts-card", "-d", "100ms")
+        self.assertEqual(said.returncode, 3, said.stderr)
+        self.assertIn("nothing of the target on 1 of 1 host: localhost", said.stderr)
+
+    def test_a_fleet_says_which_hosts_run_the_service(self):
+        try:
+            store = store_with_tables()
+        except Missing as missing:
+            self.skipTest(str(missing))
+        self.addCleanup(store.stop)
+        fleet = Fleet(store)
+        now = int(time.time())
+        row = [(1, "running", "", "main", NS, 10)]
+        for host, before, service, zone in (("127.0.0.1", 120, "hosts-cart", "a"), ("127.0.0.2", 90, "hosts-cart", "b"),
+                                            ("127.0.0.3", 90, "hosts-checkout", "a"), ("127.0.0.4", 1800, "hosts-cart", "a"),
+                                            ("127.0.0.5", 7200, "hosts-cart", "a"), ("no address", 90, "hosts-cart", "a")):
+            fleet.window(host, now - before, row, service=service, zone=zone)
+        fleet.write()
+        port = self.serve()
+        cart = self.target(service="hosts-cart")
+        self.target(service="hosts-checkout")
+
+        def collect(*arguments):
+            return subprocess.run([PROFCTL, "collect", "--fleet", store.url(), "--host-address", f"*:{port}",
+                                   *self.certificates.flags("ops"), "-d", "500ms", *arguments], capture_output=True, text=True, check=False)
+
+        said = collect("--service", "hosts-cart", "-o", self.path("all.json"))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertRegex(said.stderr, r"left out, as they have sent nothing of it for long: 1 host: 127\.0\.0\.4 \(2\d min")
+        self.assertIn("left out, as their names are no addresses: 1 host: no address", said.stderr)
+        self.assertIn("one profile of 2 of 2 hosts", said.stderr)
+        with open(self.path("all.json"), encoding="utf-8") as file:
+            profile = json.load(file)["profile"]
+        self.assertEqual(sorted(self.weights(profile)), [("127.0.0.1", cart.pid), ("127.0.0.2", cart.pid)])
+        said = collect("--service", "hosts-cart", "--zone", "b", "-o", self.path("b.json"))
+        self.assertEqual(said.returncode, 0, said.stderr)
+        self.assertIn("one profile of 1 of 1 host", said.stderr)
+        said = collect("--service", "hosts-cart", "--host", "127.0.0.1", "-o", self.path("one.json"))
+        self.assertIn("one profile of 1 of 1 host", said.stderr)
+        said = collect("--service", "hosts-card")
+        self.assertEqual(said.returncode, 3, said.stderr)
+        self.assertIn("hosts-card", said.stderr)
+        said = collect("--service", "hosts-cart", "--host", "127.0.0.4")
+        self.assertEqual(said.returncode, 3, said.stderr)
+        self.assertIn("no host has sent windows of hosts-cart, host 127.0.0.4 lately", said.stderr)
 
     def test_hosts_that_fail_are_listed_by_reason_and_cost_the_others_nothing(self):
         port = self.serve()

@@ -65,6 +65,10 @@ TEST(CollectTargetTest, AsArguments) {
   EXPECT_EQ(TargetArguments(target, false), "--comm a?");
   target.set_all(true);
   EXPECT_EQ(TargetArguments(target, false), "-a");
+  target.mutable_labels()->add_label("service.name=cart");
+  EXPECT_EQ(TargetArguments(target, false), "--service cart");
+  target.mutable_labels()->add_label("k8s.pod.name=cart-*");
+  EXPECT_EQ(TargetArguments(target, false), "--service cart --label k8s.pod.name='cart-*'");
 }
 
 TEST(CollectTargetTest, AsPeopleReadIt) {
@@ -85,6 +89,10 @@ TEST(CollectTargetTest, AsPeopleReadIt) {
   target.set_all(true);
   EXPECT_EQ(DescribeStarted(target, false, started),
             "the whole host, 2 processes with 1,234 threads");
+  target.mutable_labels()->add_label("service.name=cart");
+  target.mutable_labels()->add_label("service.version=1.*");
+  EXPECT_EQ(DescribeStarted(target, false, started),
+            "service.name=cart, service.version=1.*, 2 processes with 1,234 threads");
 }
 
 std::string CgroupOf(const std::string& written) {

@@ -37,8 +37,40 @@ TEST(CollectVerbTest, ManyHostsTakeATargetThatEachMayHave) {
     EXPECT_EQ(Refused({"collect", "--hosts", "web.txt", target}).message,
               "a process of one host has no meaning on many");
   EXPECT_EQ(Refused({"collect", "-a", "--host-timeout", "5s"}).message,
-            "--host-timeout is for --hosts");
+            "--host-timeout is for --hosts and --fleet");
   (void)Refused({"collect", "-a", "--hosts", "web.txt", "--host-timeout", "0s"});
+}
+
+TEST(CollectVerbTest, AFleetSaysFromWhichHosts) {
+  const auto options = OptionsOf<CollectVerb>(
+      {"collect", "--fleet", "clickhouse://x/y", "--service", "cart", "--version", "1.*", "--pod",
+       "cart-1", "--pod", "cart-2", "--zone", "a", "--label", "team=shop", "--host-address",
+       "*.example:77", "--host-timeout", "5s"});
+  ASSERT_TRUE(options.fleet.has_value());
+  EXPECT_EQ(options.fleet->question.service, "cart");
+  EXPECT_EQ(options.fleet->question.fits.at(FleetKey::kZone), std::vector<std::string>{"a"});
+  EXPECT_EQ(options.fleet->question.labels.at("team"), std::vector<std::string>{"shop"});
+  const auto& labels = options.target.labels().label();
+  EXPECT_EQ(std::vector<std::string>(labels.begin(), labels.end()),
+            (std::vector<std::string>{"service.name=cart", "team=shop", "service.version=1.*",
+                                      "k8s.pod.name=cart-1", "k8s.pod.name=cart-2"}))
+      << "a zone is no label of a process";
+  EXPECT_EQ(options.host_address, "*.example:77");
+  EXPECT_EQ(options.host_timeout_ns, 5'000'000'000u);
+  const std::vector<std::string> fleet{"collect", "--fleet", "clickhouse://x/y"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), fleet.begin(), fleet.end());
+    return Refused(std::move(more)).message;
+  };
+  EXPECT_EQ(with({"-a"}), "no service is named");
+  EXPECT_EQ(with({"--service", "cart", "--hosts", "x"}),
+            "both --hosts and --fleet say from which hosts");
+  EXPECT_EQ(with({"--service", "cart", "--host-address", "web1"}),
+            "'web1' does not say where a host is");
+  EXPECT_EQ(Refused({"collect", "-a", "--host-address", "*"}).message,
+            "--host-address is for --fleet");
+  EXPECT_EQ(Refused({"collect", "--service", "cart", "--zone", "a"}).message,
+            "--zone is for fleets");
 }
 
 TEST(CollectVerbTest, OnWhomMayHaveAValue) {
@@ -95,6 +127,22 @@ TEST(CollectVerbTest, Targets) {
       OptionsOf<CollectVerb>({"collect", "-a", "--kernel-threads"}).target.kernel_threads());
   EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--cycles"}).hardware_cycles);
   EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--switches"}).switches);
+}
+
+TEST(CollectVerbTest, AServiceAndLabelsAreOneTarget) {
+  const auto labels_of = [](const v1::Target& target) {
+    return std::vector<std::string>(target.labels().label().begin(), target.labels().label().end());
+  };
+  const auto options = OptionsOf<CollectVerb>(
+      {"collect", "--label", "service.version=1.*", "--service", "cart", "--label", "a=b=c", "-s"});
+  EXPECT_EQ(labels_of(options.target),
+            (std::vector<std::string>{"service.name=cart", "service.version=1.*", "a=b=c"}));
+  EXPECT_TRUE(options.target.children());
+  EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "--hosts", "web.txt", "--service", "x"})
+                  .target.has_labels());
+  EXPECT_EQ(Refused({"collect", "--label", "cart"}).message, "--label cart: it is no NAME=VALUE");
+  EXPECT_NE(Refused({"collect", "--service", "cart", "-a"}).message.find("more than one"),
+            std::string::npos);
 }
 
 TEST(CollectVerbTest, EverythingBehindTheDashesIsTheCommands) {

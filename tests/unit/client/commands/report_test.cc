@@ -98,6 +98,22 @@ TEST(ReportVerbTest, CollectsAProcessOrATarget) {
   EXPECT_EQ(command.command, (std::vector<std::string>{"make", "-j"}));
 }
 
+TEST(ReportVerbTest, LabelsAreATargetOrAFilterOfTheHistory) {
+  const auto target = std::get<CollectOptions>(
+      OptionsOf<ReportVerb>({"report", "--service", "cart", "--label", "a=b", "-d", "1"}));
+  ASSERT_EQ(target.target.labels().label_size(), 2);
+  EXPECT_EQ(target.target.labels().label(0), "service.name=cart");
+  const auto past = std::get<QueryOptions>(
+      OptionsOf<ReportVerb>({"report", "2h..1h", "--service", "cart", "--label", "a=b"}));
+  EXPECT_EQ(past.question.who, "label a=b, label service.name=cart");
+  EXPECT_EQ(Refused({"report", "x.json", "--label", "a=b"}).message,
+            "both a file and a target are named");
+  EXPECT_EQ(Refused({"report", "12", "--service", "cart"}).message,
+            "both process 12 and another target are named");
+  EXPECT_EQ(Refused({"report", "--label", "a=b", "--unit", "nginx"}).message,
+            "--unit is for the history, and no time of it is named");
+}
+
 TEST(ReportVerbTest, TakesARangeOfTheHistory) {
   const auto range = std::get<QueryOptions>(
       OptionsOf<ReportVerb>({"report", "2h..1h", "--unit", "nginx", "-p", "7", "--by", "wait"}));

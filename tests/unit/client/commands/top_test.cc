@@ -31,6 +31,19 @@ TEST(TopVerbTest, TopTakesATargetAViewAndHowOften) {
   EXPECT_EQ(options.sampling.mode, v1::MODE_ON_CPU);
 }
 
+TEST(TopVerbTest, TopTakesAServiceHereAndOfAFleet) {
+  const auto here = OptionsOf<TopVerb>({"top", "--service", "cart", "--label", "a=b"});
+  ASSERT_EQ(here.target.labels().label_size(), 2);
+  EXPECT_EQ(here.target.labels().label(0), "service.name=cart");
+  EXPECT_EQ(here.target.labels().label(1), "a=b");
+  const auto fleet = OptionsOf<TopVerb>(
+      {"top", "--fleet", "clickhouse://x/y", "--service", "cart", "--label", "a=b"});
+  ASSERT_TRUE(fleet.fleet.has_value());
+  EXPECT_EQ(fleet.fleet->question.service, "cart");
+  EXPECT_EQ(fleet.fleet->question.labels.at("a"), std::vector<std::string>{"b"});
+  EXPECT_EQ(Refused({"top", "--version", "1"}).message, "--version is for fleets");
+}
+
 TEST(TopVerbTest, TopRefusesWhatCannotBe) {
   EXPECT_EQ(Refused({"top", "--sort", "self"}).hint,
             "it is one of running, spinning, runnable, blocked, name");
