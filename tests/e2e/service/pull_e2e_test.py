@@ -75,8 +75,9 @@ class Pull(RunningProfd):
         self.port = int(re.search(r"serving scrapers at 127\.0\.0\.1:0, port (\d+)", self.log()).group(1))
         return daemon
 
-    def program(self):
-        child = subprocess.Popen([self.compile(PROGRAM, NAME)])
+    def program(self, service=None):
+        environment = dict(os.environ, OTEL_SERVICE_NAME=service) if service else None
+        child = subprocess.Popen([self.compile(PROGRAM, NAME)], env=environment)
         self.addCleanup(child.wait)
         self.addCleanup(child.kill)
         return child.pid
@@ -124,6 +125,21 @@ class Pull(RunningProfd):
         self.assertAlmostEqual(sums(by_name)["wall"], by_name.duration_nanos, delta=by_name.duration_nanos / 1000)
         self.await_log(rf"call of certificate 'ops', operator, from ipv4:127\.0\.0\.1:\d+: GET /debug/pprof/wall"
                        rf"\?seconds=2&pid={pid}: \d+ms, ok")
+
+    def test_a_scrape_of_a_service(self):
+        self.serve()
+        self.program("pull-cart")
+        self.program("pull-checkout")
+        cart = self.profile("/debug/pprof/wall?seconds=1&service=pull-cart")
+        # One thread: that of the other service is not in it.
+        self.assertAlmostEqual(sums(cart)["wall"], cart.duration_nanos, delta=cart.duration_nanos / 1000)
+        both = self.profile("/debug/pprof/wall?seconds=1&service=pull-c*&label=process.executable.name=" + NAME)
+        self.assertAlmostEqual(sums(both)["wall"], 2 * both.duration_nanos, delta=both.duration_nanos / 1000)
+        status, _, body = self.get("/debug/pprof/profile?seconds=1&service=pull-card")
+        self.assertEqual(status, 404)
+        self.assertIn("no process has service.name=pull-card", body.decode())
+        self.assertIn("service.name is ", body.decode())
+        self.await_log(r"GET /debug/pprof/wall\?seconds=1&service=pull-cart: \d+ms, ok")
 
     @unittest.skipIf(not os.path.exists(GO), "go is not installed")
     def test_go_reads_it(self):
@@ -174,6 +190,8 @@ class Pull(RunningProfd):
         for path, code in (("/", 404), ("/debug/pprof/heap", 404), ("/debug/pprof/profile?seconds=0", 400),
                            ("/debug/pprof/profile?seconds=601", 400), ("/debug/pprof/profile?seconds=1&x=1", 400),
                            ("/debug/pprof/wall?pid=0", 400), ("/debug/pprof/wall?pid=1&comm=a", 400),
+                           ("/debug/pprof/wall?comm=a&service=b", 400), ("/debug/pprof/wall?service=", 400),
+                           ("/debug/pprof/wall?label=service.name", 400), ("/debug/pprof/wall?label==x", 400),
                            ("/debug/pprof/wall?seconds=1&pid=4194303", 404),
                            ("/debug/pprof/wall?seconds=1&pid=999999999", 400)):
             with self.subTest(path):

@@ -21,7 +21,8 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 
 Error Wrong(const std::string& what) {
   return Error{ErrorCode::kInvalidArgument, what,
-               "arguments are seconds=1..600, pid=NUMBER and comm=NAME"};
+               "arguments are seconds=1..600 and one of pid=NUMBER, comm=NAME and service=NAME, "
+               "which may have label=NAME=VALUE beside it"};
 }
 
 std::optional<std::uint32_t> Number(std::string_view text, std::uint32_t most) {
@@ -43,6 +44,13 @@ Result<void> SetArgument(std::string_view name, const std::string& value, Scrape
   } else if (name == "comm") {
     if (value.empty()) return Wrong("comm must be the name of a program");
     request.comm = value;
+  } else if (name == "service") {
+    if (value.empty()) return Wrong("service must be the name of a service");
+    request.labels.push_back("service.name=" + value);
+  } else if (name == "label") {
+    if (value.find('=') == std::string::npos || value.starts_with('='))
+      return Wrong("label must be NAME=VALUE");
+    request.labels.push_back(value);
   } else {
     return Wrong("there is no argument of this name");
   }
@@ -60,6 +68,8 @@ Result<CollectPlan> PlanFor(const ScrapeRequest& request) {
     target.mutable_pids()->add_id(request.pid);
   else if (!request.comm.empty())
     target.set_comm(request.comm);
+  else if (!request.labels.empty())
+    target.mutable_labels()->mutable_label()->Add(request.labels.begin(), request.labels.end());
   else
     target.set_all(true);
   return ToPlan(collect, RequestLimits{});
@@ -74,7 +84,9 @@ Result<ScrapeRequest> ParseScrape(std::string_view path, const ScrapeArguments& 
                  ""};
   request.on_cpu_only = path == "/debug/pprof/profile";
   for (const auto& [name, value] : arguments) PROFD_TRY(SetArgument(name, value, request));
-  if (request.pid != 0 && !request.comm.empty()) return Wrong("both pid and comm are named");
+  const int kinds = (request.pid != 0 ? 1 : 0) + (request.comm.empty() ? 0 : 1) +
+                    (request.labels.empty() ? 0 : 1);
+  if (kinds > 1) return Wrong("more than one of pid, comm and service or label is named");
   return request;
 }
 

@@ -23,10 +23,12 @@ struct ScrapeRequest {
   bool on_cpu_only = true;     // /debug/pprof/profile; else /debug/pprof/wall
   std::uint32_t seconds = 30;  // as Go's own servers have it
   std::uint32_t pid = 0;       // 0: see comm
-  std::string comm;            // "": all processes
+  std::string comm;            // "": see labels
+  // "NAME=VALUE", as session::Target has them; none: all processes.
+  std::vector<std::string> labels;
 };
 
-// Of a URL: {"seconds", "10"}, {"comm", "nginx"}.
+// Of a URL: {"seconds", "10"}, {"service", "cart"}, {"label", "service.version=1.4"}.
 using ScrapeArguments = std::vector<std::pair<std::string, std::string>>;
 
 // `path`: "/debug/pprof/wall". kNotFound: there is no such page. kInvalidArgument: an argument that
@@ -51,7 +53,7 @@ class Scrapes {
 
   // The bytes of a profile.proto, with gzip. `gone`: whether the client has left; the session ends
   // then, and the error is kUnavailable. kPermissionDenied: the caller is a reader. kExhausted: too
-  // many sessions at once. kNotFound: no such process.
+  // many sessions at once. kNotFound: no such process, or none with these labels.
   [[nodiscard]] Result<std::string> Collect(const Caller& caller, const ScrapeRequest& request,
                                             const std::function<bool()>& gone);
 
