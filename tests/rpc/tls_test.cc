@@ -248,6 +248,27 @@ TEST_F(TlsTest, ARoleDecidesOnEachCall) {
               HasSubstr("refused certificate 'other': Status: certificate 'other' has no role"));
 }
 
+// A load balancer needs a certificate of the CA, and no role.
+TEST_F(TlsTest, WithoutARoleThereIsNothingButHealth) {
+  roles_ = *server::Roles::Parse("CN=ops", "CN=scraper");
+  Restart(tls_service_);
+  for (const char* name : {"ops", "scraper"}) {
+    const auto files = Taken(certificates_.Issue(ca_, name, std::string("/CN=") + name));
+    const auto channel = ChannelAs(&files, ca_);
+    EXPECT_THAT(CallForeign(channel, kReflection, kListServices), HasSubstr("profd.v1.Profiler"));
+    EXPECT_EQ(HealthOf(channel), kServing);
+  }
+  const auto other = Taken(certificates_.Issue(ca_, "other", "/CN=other"));
+  const auto channel = ChannelAs(&other, ca_);
+  EXPECT_EQ(HealthOf(channel), kServing);
+  const ForeignAnswer refused = TryForeign(channel, kReflection, kListServices);
+  EXPECT_EQ(refused.status.error_code(), StatusCode::PERMISSION_DENIED);
+  EXPECT_THAT(refused.status.error_message(), HasSubstr("certificate 'other' has no role"));
+  log_.Await(std::string("refused certificate 'other': ") + kReflection +
+             ": certificate 'other' has no role");
+  EXPECT_EQ(HealthOf(channel), kServing) << "the connection goes on";
+}
+
 TEST_F(TlsTest, AReaderSeesNoSessionOfOthers) {
   roles_ = *server::Roles::Parse("*", "CN=scraper");
   Restart(tls_service_);

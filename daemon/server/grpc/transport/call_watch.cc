@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "daemon/server/grpc/convert/convert.h"
+
 namespace profd::server {
 namespace {
 
@@ -17,6 +19,7 @@ using grpc::experimental::InterceptionHookPoints;
 using grpc::experimental::InterceptorBatchMethods;
 
 constexpr const char* kOurs = "/profd.";  // how the names of our services begin
+constexpr const char* kHealth = "/grpc.health.";
 
 // What an alarm may use after its call has ended.
 class Answer {
@@ -108,8 +111,22 @@ class CallWatch::WatchedCall final : public grpc::experimental::Interceptor {
     running_.emplace(watch_.gate_.running.Begin(caller));
     answer_ = std::make_shared<Answer>(context.c_call(), watch_.connections_, watch_.gate_.refusals,
                                        connection, client, method.substr(method.rfind('/') + 1));
-    // Nothing else can refuse a call of gRPC's own services.
-    if (!method.starts_with(kOurs) && !watch_.gate_.running.Check(caller)) context.TryCancel();
+    if (!method.starts_with(kOurs)) CheckForeign(context, caller, method);
+  }
+  // Nothing else can refuse a call of gRPC's own services.
+  void CheckForeign(grpc::ServerContextBase& context, const Caller& caller,
+                    const std::string& method) {
+    // At sockets of this host RefusingService takes these calls. A load balancer needs a
+    // certificate for its health checks, and no role.
+    const bool refused = caller.refusal && caller.kind == Caller::Kind::kCertificate;
+    if (refused && !method.starts_with(kHealth)) {
+      const std::string why = ToStatus(*caller.refusal).error_message();
+      watch_.gate_.refusals.Refused(Describe(caller), method, why);
+      (void)grpc_call_cancel_with_status(context.c_call(), GRPC_STATUS_PERMISSION_DENIED,
+                                         why.c_str(), nullptr);
+    } else if (!watch_.gate_.running.Check(caller)) {
+      context.TryCancel();
+    }
   }
 
   const CallWatch& watch_;

@@ -14,10 +14,11 @@
 namespace profd::server {
 
 // Each gRPC server has one. It makes an object for each call, also of gRPC's own services (health,
-// reflection), which gRPC keeps until the answer is sent. Where too many calls of
-// the client are running, CallerService refuses the next one with the reason; one of gRPC's own
-// services is cancelled here. A call is cancelled, too, when its client does not take a message of
-// the answer in time. If the socket is full then, the connection is closed.
+// reflection), which gRPC keeps until the answer is sent. Where too many calls of the client are
+// running, CallerService refuses the next one with the reason; one of gRPC's own services is
+// cancelled here. Of these a certificate without a role gets health alone. A call is cancelled,
+// too, when its client does not take a message of the answer in time. If the socket is full then,
+// the connection is closed.
 class CallWatch final : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   // The members of `gate`, and `connections`, must outlive the server.
