@@ -4,6 +4,8 @@
 #include <string_view>
 #include <utility>
 
+#include "client/fleet/fleet_tls.h"
+
 namespace profd::client {
 namespace {
 
@@ -52,7 +54,7 @@ constexpr std::array kMeanings{
 
 FleetDatabase::FleetDatabase(Options options)
     : options_(std::move(options)),
-      client_(options_.address, HeadersOf(options_.password), options_.tls_ca) {}
+      client_(options_.address, HeadersOf(options_.password), options_.tls) {}
 
 Result<std::string> FleetDatabase::Select(const std::string& sql,
                                           const std::map<std::string, std::string>& parameters) {
@@ -75,6 +77,7 @@ Error FleetDatabase::Meaning(const ClickHouseFailure& failure) const {
                    std::string(meaning.hint)};
   if (failure.status == 0 && failure.message.starts_with("the answer is longer"))
     return Error{ErrorCode::kExhausted, where + failure.message, std::string(kLess)};
+  if (failure.tls) return Error{ErrorCode::kUnavailable, where + failure.message, kFleetTlsHint};
   if (failure.status == 0)
     return Error{ErrorCode::kUnavailable, where + failure.message,
                  "is the address right, and does the server listen there for HTTP?"};

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/clickhouse/clickhouse_client.h"
+#include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
@@ -18,8 +19,8 @@ class FleetDatabase {
  public:
   struct Options {
     ClickHouseAddress address;
-    std::string password;                     // "": none
-    std::string tls_ca;                       // as ClickHouseClient has it
+    std::string password;  // "": none
+    TlsFiles tls;
     std::function<bool()> is_cancelled = {};  // null: never
     std::chrono::nanoseconds timeout = std::chrono::minutes(5);
   };

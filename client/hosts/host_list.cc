@@ -15,14 +15,14 @@
 #include "client/text/number.h"
 #include "client/text/text.h"
 #include "daemon/base/files.h"
+#include "daemon/base/http/host_port.h"
 #include "daemon/base/utf8.h"
 
 namespace profd::client {
 namespace {
 
-constexpr std::string_view kDefaultPort = "9898";
+constexpr std::uint16_t kDefaultPort = 9898;
 constexpr std::size_t kMostBytes = 1u << 20;
-constexpr std::size_t kMostNameBytes = 255;  // of DNS
 constexpr std::size_t kMostDigits = 6;
 
 Error BadLine(const std::string& source, std::size_t line, const std::string& why) {
@@ -79,48 +79,6 @@ std::optional<std::vector<std::string>> Expand(std::string_view text) {
   return all;
 }
 
-bool IsName(std::string_view text) {
-  return !text.empty() && text.size() <= kMostNameBytes && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' ||
-           c == '-' || c == '_';
-  });
-}
-
-bool IsIpv6(std::string_view text) {
-  return !text.empty() && text.size() <= 64 && std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F') || (c >= '0' && c <= '9') || c == ':' ||
-           c == '.' || c == '%';
-  }) && text.find(':') != std::string_view::npos;
-}
-
-struct Endpoint {
-  std::string host;  // with brackets, if it has them
-  std::string port;
-};
-
-// Of "web1", "web1:1234" and "[::1]:1234".
-std::optional<Endpoint> ParseEndpoint(std::string_view text) {
-  Endpoint endpoint{"", std::string(kDefaultPort)};
-  std::string_view behind;
-  if (text.starts_with('[')) {
-    const std::size_t close = text.find(']');
-    if (close == std::string_view::npos || !IsIpv6(text.substr(1, close - 1))) return std::nullopt;
-    endpoint.host = text.substr(0, close + 1);
-    behind = text.substr(close + 1);
-  } else {
-    const std::size_t colon = std::min(text.find(':'), text.size());
-    if (!IsName(text.substr(0, colon))) return std::nullopt;
-    endpoint.host = text.substr(0, colon);
-    behind = text.substr(colon);
-  }
-  if (behind.empty()) return endpoint;
-  if (!behind.starts_with(':')) return std::nullopt;
-  const auto port = Number(behind.substr(1));
-  if (!port || *port == 0 || *port > 65535) return std::nullopt;
-  endpoint.port = std::to_string(*port);
-  return endpoint;
-}
-
 // An address of IPv6 has brackets, too, but no range in them.
 bool BeginsWithIpv6(std::string_view text) {
   return text.starts_with('[') &&
@@ -128,20 +86,20 @@ bool BeginsWithIpv6(std::string_view text) {
 }
 
 struct Listed {
-  Endpoint endpoint;
-  std::string socket;  // in its place
+  HostPort place;
+  std::string socket;  // instead of it
 };
 
 std::vector<HostAddress> Named(const std::vector<Listed>& all) {
-  std::map<std::string, std::set<std::string>> ports;
-  for (const Listed& one : all) ports[one.endpoint.host].insert(one.endpoint.port);
+  std::map<std::string, std::set<std::uint16_t>> ports;
+  for (const Listed& one : all) ports[one.place.host].insert(one.place.port);
   std::vector<HostAddress> hosts;
   std::set<std::string> seen;
   for (const Listed& one : all) {
     HostAddress host{one.socket, "unix:" + one.socket};
     if (one.socket.empty()) {
-      const std::string whole = one.endpoint.host + ":" + one.endpoint.port;
-      host = {ports[one.endpoint.host].size() > 1 ? whole : one.endpoint.host,
+      const std::string whole = one.place.host + ":" + std::to_string(one.place.port);
+      host = {ports[one.place.host].size() > 1 ? whole : one.place.host,
               std::string(kTlsScheme) + whole};
     }
     if (seen.insert(host.address).second) hosts.push_back(std::move(host));
@@ -185,9 +143,10 @@ Result<std::vector<HostAddress>> ParseHostList(std::string_view text, const std:
     if (!names)
       return BadLine(source, number, "'" + SafeText(line) + "' has no range in its brackets");
     for (const std::string& name : *names) {
-      auto endpoint = ParseEndpoint(name);
-      if (!endpoint) return BadLine(source, number, "'" + SafeText(name) + "' is no host");
-      all.push_back({*std::move(endpoint), ""});
+      auto place = ParseHostPort(name);
+      if (!place) return BadLine(source, number, "'" + SafeText(name) + "' is no host");
+      if (place->port == 0) place->port = kDefaultPort;
+      all.push_back({*std::move(place), ""});
     }
     if (all.size() > 2 * kMostHosts) break;
   }

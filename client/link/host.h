@@ -5,17 +5,12 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/http/tls_files.h"
+
 namespace profd::client {
 
 // "tls://HOST:PORT".
 inline constexpr std::string_view kTlsScheme = "tls://";
-
-// PEM files for TLS.
-struct TlsFiles {
-  std::string ca;           // who has signed the certificate of profd; "": the system's
-  std::string certificate;  // ours, by which profd knows us
-  std::string key;
-};
 
 struct Host {
   Host(std::string named = {}) : address(std::move(named)) {}

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "daemon/base/duration.h"
+#include "daemon/base/http/host_port.h"
 #include "daemon/config/settings.h"
 
 namespace profd::config {
@@ -34,22 +35,9 @@ bool IsName(std::string_view text) {
   });
 }
 
-// HOST:PORT, also with an IPv6 address in brackets.
 bool IsHostAndPort(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos || colon == 0) return false;
-  const std::string_view host = text.substr(0, colon);
-  const std::string_view port = text.substr(colon + 1);
-  std::uint32_t number = 0;
-  for (const char c : port) {
-    if (c < '0' || c > '9' || number > 65'535) return false;
-    number = number * 10 + static_cast<std::uint32_t>(c - '0');
-  }
-  const bool plain = std::ranges::none_of(
-      host, [](char c) { return c <= ' ' || c == '/' || c == '@' || c == '?' || c == '#'; });
-  const bool brackets = host.starts_with('[') && host.ends_with(']');
-  return number >= 1 && number <= 65'535 && plain &&
-         (brackets || host.find(':') == std::string_view::npos);
+  const auto parsed = ParseHostPort(text);
+  return parsed && parsed->port != 0;
 }
 
 // "http://HOST:PORT", and a path where it is not the usual one.
@@ -329,6 +317,20 @@ std::string Quoted(const std::vector<std::string>& texts) {
   return "[" + list + "]";
 }
 
+void TakeTls(Table& from, ExportSettings& settings) {
+  TlsFiles& files = settings.tls_files;
+  for (const auto& [key, file] : {std::pair("tls_ca", &files.ca),
+                                  {"tls_certificate", &files.certificate},
+                                  {"tls_key", &files.key}}) {
+    from.TakeText(key, *file);
+    if (!file->empty() && !settings.tls)
+      from.Wrong(key, "needs a target with TLS: grpcs://, https:// or clickhouses://");
+  }
+  if (files.certificate.empty() != files.key.empty())
+    from.Wrong(files.key.empty() ? "tls_certificate" : "tls_key",
+               "is of use only with the other one of tls_certificate and tls_key");
+}
+
 ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   Table from(table, problems);
   from.Check(ExportKeys(), "[[export]]");
@@ -354,9 +356,7 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
   from.TakeBytes("spool", kLeastSpoolBytes, UINT64_MAX, settings.spool_bytes);
   from.TakeBytes("request", kLeastRequestBytes, kMostRequestBytes, settings.request_bytes);
   from.TakeTexts("headers_from", settings.headers_from);
-  from.TakeText("tls_ca", settings.tls_ca);
-  if (!settings.tls_ca.empty() && !settings.tls)
-    from.Wrong("tls_ca", "needs a target with TLS: grpcs://, https:// or clickhouses://");
+  TakeTls(from, settings);
   from.TakeText("credentials_from", settings.credentials_from);
   if (from.Find("max_age") != nullptr)
     from.TakeDuration("max_age", {.least = "1min", .most = "30d"}, settings.max_age);
@@ -402,7 +402,10 @@ std::string ExportToml(const ExportSettings& settings) {
     add("credentials_from", Quoted(settings.credentials_from));
   if (settings.max_age.count() != 0)
     add("max_age", Quoted(DurationText(static_cast<std::uint64_t>(settings.max_age.count()))));
-  if (!settings.tls_ca.empty()) add("tls_ca", Quoted(settings.tls_ca));
+  for (const auto& [key, file] : {std::pair("tls_ca", &settings.tls_files.ca),
+                                  {"tls_certificate", &settings.tls_files.certificate},
+                                  {"tls_key", &settings.tls_files.key}})
+    if (!file->empty()) add(key, Quoted(*file));
   for (const RelabelRule& rule : settings.relabel) {
     text += "[[export.relabel]]\n";
     add("action", Quoted(NameOf(rule.action)));
@@ -453,6 +456,10 @@ const std::vector<ExportKey>& ExportKeys() {
       {"tls_ca", "\"/etc/profd/ca.pem\"",
        "certificates of the authorities that sign the receiver's, in PEM; without it those of the "
        "system"},
+      {"tls_certificate", "\"/etc/profd/client.pem\"",
+       "certificate by which the receiver knows this host, in PEM; it is read again for each new "
+       "connection over HTTP, and once over gRPC"},
+      {"tls_key", "\"/etc/profd/client.key\"", "its key, in PEM, without a passphrase"},
       {"relabel", "[]", "[[export.relabel]]: what leaves the host, and under which labels"},
   };
   return keys;

@@ -10,6 +10,7 @@
 #include "client/cli/values.h"
 #include "client/fleet/fleet_password.h"
 #include "client/fleet/fleet_profile.h"
+#include "client/fleet/fleet_tls.h"
 #include "client/profile/profile_facts.h"
 #include "client/system/exit_code.h"
 #include "client/text/number.h"
@@ -33,6 +34,8 @@ Result<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetRequest& req
                                                          const Context& context) {
   auto password = FleetPassword(request.password_file);
   if (!password) return password.error();
+  auto tls = FleetTlsFiles(context.global.host.tls, request.address);
+  if (!tls) return tls.error();
   std::unique_ptr<FleetSession> session(new FleetSession(request, context));
   HttpClient::PrepareProcess();
   auto signals = StopSignals::Block();
@@ -48,7 +51,7 @@ Result<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetRequest& req
   session->database_ = std::make_unique<FleetDatabase>(
       FleetDatabase::Options{.address = request.address,
                              .password = *std::move(password),
-                             .tls_ca = context.global.host.tls.ca,
+                             .tls = *std::move(tls),
                              .is_cancelled = [of] { return of->IsCancelled(); }});
   return session;
 }

@@ -6,6 +6,7 @@
 
 #include "client/cli/values.h"
 #include "client/fleet/fleet_password.h"
+#include "client/fleet/fleet_tls.h"
 #include "client/system/exit_code.h"
 #include "client/system/output_file.h"
 #include "daemon/base/http/http_client.h"
@@ -41,7 +42,9 @@ FleetVerb::FleetVerb()
        .into = &raw_.to,
        .value = "ADDRESS",
        .help = "clickhouse://[USER@]HOST[:PORT]/DATABASE",
-       .more = "clickhouses:// by TLS; ?cluster=NAME behind it is as --cluster. The "
+       .more = "clickhouses:// by TLS, with --tls-ca, --tls-cert and --tls-key or "
+               "PROFD_FLEET_TLS_CA, PROFD_FLEET_TLS_CERT and PROFD_FLEET_TLS_KEY; ?cluster=NAME "
+               "behind it is as --cluster. The "
                "password comes from the variable "
                "PROFD_FLEET_PASSWORD or from --fleet-password-from. schema and grant take its "
                "database and cluster, and connect to nothing."});
@@ -101,11 +104,13 @@ Result<void> FleetVerb::Take() {
   return {};
 }
 
-Result<std::string> FleetVerb::Init(const std::string& tls_ca) {
+Result<std::string> FleetVerb::Init(const TlsFiles& named) {
   auto password = FleetPassword(raw_.password_from);
   if (!password) return password.error();
   access_.password = *std::move(password);
-  access_.tls_ca = tls_ca;
+  auto tls = FleetTlsFiles(named, access_.address);
+  if (!tls) return tls.error();
+  access_.tls = *std::move(tls);
   HttpClient::PrepareProcess();
   const auto result = SetUpSchema(access_);
   if (!result) return result.error();
@@ -124,7 +129,7 @@ int FleetVerb::Run(const Context& context) {
   };
   if (action_ == Action::kSchema) return print(SchemaText(grants_.place));
   if (action_ == Action::kGrant) return print(GrantText(grants_));
-  const auto said = Init(context.global.host.tls.ca);
+  const auto said = Init(context.global.host.tls);
   if (said) {
     context.console.Say(*said);
     return ToInt(ExitCode::kOk);

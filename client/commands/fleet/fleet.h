@@ -32,7 +32,7 @@ class FleetVerb : public Verb {
   };
 
   [[nodiscard]] Result<void> TakePlace();
-  [[nodiscard]] Result<std::string> Init(const std::string& tls_ca);
+  [[nodiscard]] Result<std::string> Init(const TlsFiles& named);
 
   Raw raw_;
   Action action_ = Action::kInit;

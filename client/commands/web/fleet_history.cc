@@ -8,6 +8,7 @@
 #include "client/commands/common/fleet_session.h"
 #include "client/fleet/fleet_answers.h"
 #include "client/fleet/fleet_password.h"
+#include "client/fleet/fleet_tls.h"
 #include "client/fleet/row_reader.h"
 
 namespace profd::client {
@@ -41,13 +42,14 @@ Result<std::unique_ptr<FleetHistory>> FleetHistory::Open(const FleetRequest& req
                                                          const Context& context) {
   auto password = FleetPassword(request.password_file);
   if (!password) return password.error();
+  auto tls = FleetTlsFiles(context.global.host.tls, request.address);
+  if (!tls) return tls.error();
   FleetQuestion question = request.question;
   question.apart = {FleetKey::kVersion};
   question.fits[FleetKey::kHost] = HostsOf(context.global.host.address);
-  return std::unique_ptr<FleetHistory>(
-      new FleetHistory(std::move(question), {.address = request.address,
-                                             .password = *std::move(password),
-                                             .tls_ca = context.global.host.tls.ca}));
+  return std::unique_ptr<FleetHistory>(new FleetHistory(
+      std::move(question),
+      {.address = request.address, .password = *std::move(password), .tls = *std::move(tls)}));
 }
 
 Result<v1::Profile> FleetHistory::Ask(const HistoryQuestion& question) {

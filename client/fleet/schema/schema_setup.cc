@@ -36,8 +36,8 @@ class Setup {
   explicit Setup(const SchemaAccess& access)
       : place_{access.address.database, access.address.cluster},
         where_(access.address.url),
-        server_(WithoutDatabase(access.address), HeadersOf(access.password), access.tls_ca),
-        database_(access.address, HeadersOf(access.password), access.tls_ca) {}
+        server_(WithoutDatabase(access.address), HeadersOf(access.password), access.tls),
+        database_(access.address, HeadersOf(access.password), access.tls) {}
 
   Result<SchemaResult> Run() {
     PROFD_TRY(CheckServer());
@@ -75,6 +75,11 @@ class Setup {
       return Error{ErrorCode::kPermissionDenied, message,
                    "name a user that may create tables in --to, with its password in "
                    "PROFD_FLEET_PASSWORD or in the file of --fleet-password-from"};
+    if (failure.tls)
+      return Error{ErrorCode::kUnavailable, message,
+                   "the host in --to must be a name in the server's certificate, which the "
+                   "authorities of --tls-ca FILE have signed; a server that requires a certificate "
+                   "gets that of --tls-cert and --tls-key"};
     if (failure.status == 0)
       return Error{ErrorCode::kUnavailable, message,
                    "the port is that of HTTP, 8123 by default, or 8443 by clickhouses://"};

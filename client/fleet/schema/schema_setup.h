@@ -6,6 +6,7 @@
 
 #include "client/fleet/schema/fleet_schema.h"
 #include "daemon/base/clickhouse/clickhouse_client.h"
+#include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
@@ -13,7 +14,7 @@ namespace profd::client {
 struct SchemaAccess {
   ClickHouseAddress address;
   std::string password;  // "": none
-  std::string tls_ca;    // as ClickHouseClient has it
+  TlsFiles tls;
 };
 
 struct SchemaResult {

@@ -5,12 +5,15 @@
 #include <cstdint>
 #include <utility>
 
+#include "daemon/base/http/host_port.h"
 #include "daemon/base/utf8.h"
 
 namespace profd {
 namespace {
 
 constexpr std::size_t kMaxMessageBytes = 400;
+constexpr std::uint16_t kPort = 8123;
+constexpr std::uint16_t kTlsPort = 8443;
 constexpr std::string_view kForm =
     "clickhouse://[USER@]HOST[:PORT][/DATABASE][?cluster=NAME], or clickhouses:// by TLS";
 
@@ -23,19 +26,6 @@ Error WrongAddress(std::string_view text, std::string_view why) {
 bool IsDatabase(std::string_view text) {
   return IsClickHouseName(text) && text.find_first_of("-.") == std::string_view::npos &&
          (text[0] < '0' || text[0] > '9');
-}
-
-bool IsPort(std::string_view text) {
-  std::uint32_t number = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  return error == std::errc() && end == text.data() + text.size() && number >= 1 &&
-         number <= 65'535;
-}
-
-bool IsHost(std::string_view text) {
-  return !text.empty() && std::ranges::all_of(text, [](char c) {
-    return c > ' ' && c <= '~' && c != '/' && c != '@' && c != '?' && c != '#' && c != '%';
-  });
 }
 
 }  // namespace
@@ -55,7 +45,7 @@ Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
     rest.remove_prefix(scheme.size());
     return true;
   };
-  address.tls = take("clickhouses://");
+  address.tls = take("clickhouses://") || take("clickhouse+https://");
   if (!address.tls && !take("clickhouse://"))
     return WrongAddress(text, "the scheme is another one");
   if (const std::size_t question = rest.find('?'); question != std::string_view::npos) {
@@ -80,24 +70,18 @@ Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text) {
       return WrongAddress("clickhouse://...", "a password does not belong into an address");
     if (!IsClickHouseName(address.user)) return WrongAddress(text, "the name of the user is wrong");
   }
-  std::string_view port = address.tls ? "8443" : "8123";
-  const std::size_t colon = rest.rfind(':');
-  if (colon != std::string_view::npos && rest.find(']', colon) == std::string_view::npos) {
-    port = rest.substr(colon + 1);
-    rest = rest.substr(0, colon);
-  }
-  const bool brackets = rest.starts_with('[') && rest.ends_with(']');
-  if (!IsPort(port)) return WrongAddress(text, "the port is from 1 to 65535");
-  if (!IsHost(rest) || (!brackets && rest.find(':') != std::string_view::npos))
-    return WrongAddress(text, "the host is missing or wrong");
-  address.url = std::string(address.tls ? "https://" : "http://") + std::string(rest) + ":" +
-                std::string(port);
+  const auto place = ParseHostPort(rest);
+  if (!place)
+    return WrongAddress(text, "a host is a name or an address, and a port is from 1 to 65535");
+  const std::uint16_t port = address.tls ? kTlsPort : kPort;
+  address.url = std::string(address.tls ? "https://" : "http://") + place->host + ":" +
+                std::to_string(place->port == 0 ? port : place->port);
   return address;
 }
 
 ClickHouseClient::ClickHouseClient(ClickHouseAddress address, std::vector<std::string> headers,
-                                   std::string tls_ca)
-    : address_(std::move(address)), headers_(std::move(headers)), tls_ca_(std::move(tls_ca)) {}
+                                   TlsFiles tls)
+    : address_(std::move(address)), headers_(std::move(headers)), tls_(std::move(tls)) {}
 
 ClickHouseAnswer ClickHouseClient::Run(const ClickHouseStatement& statement) {
   const bool with_body = !statement.body.empty();
@@ -109,19 +93,23 @@ ClickHouseAnswer ClickHouseClient::Run(const ClickHouseStatement& statement) {
                       .headers = headers_,
                       .body = with_body ? statement.body : std::string_view(statement.sql),
                       .timeout = statement.timeout,
-                      .tls_ca = tls_ca_,
+                      .tls = tls_,
                       .most_answer_bytes = statement.most_answer_bytes,
                       .is_cancelled = statement.is_cancelled};
   if (with_body && statement.gzip) request.headers.emplace_back("content-encoding: gzip");
   if (!address_.user.empty()) request.headers.push_back("x-clickhouse-user: " + address_.user);
   auto answer = http_.Do(request);
-  if (!answer) return {.body = {}, .failure = {.message = answer.error().message}};
+  if (!answer)
+    return {.body = {},
+            .failure = {.message = answer.error().message,
+                        .tls = answer.error().code == ErrorCode::kPermissionDenied}};
   const int code = ClickHouseCodeOf(*answer);
   if (answer->status == 200 && code == 0) return {.body = std::move(answer->body), .failure = {}};
   std::string message = ValidUtf8(std::string_view(answer->body).substr(0, kMaxMessageBytes));
   while (!message.empty() && message.back() == '\n') message.pop_back();
   if (message.empty()) message = "http status " + std::to_string(answer->status);
-  return {.body = {}, .failure = {answer->status, code, std::move(message)}};
+  return {.body = {},
+          .failure = {.status = answer->status, .code = code, .message = std::move(message)}};
 }
 
 int ClickHouseCodeOf(const HttpAnswer& answer) {

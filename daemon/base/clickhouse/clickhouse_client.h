@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/base/http/http_client.h"
+#include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 
 namespace profd {
@@ -24,7 +25,8 @@ struct ClickHouseAddress {
   friend bool operator==(const ClickHouseAddress&, const ClickHouseAddress&) = default;
 };
 
-// clickhouse://[USER@]HOST[:8123][/DATABASE][?cluster=NAME]; clickhouses:// by TLS, port 8443.
+// clickhouse://[USER@]HOST[:8123][/DATABASE][?cluster=NAME]; clickhouses:// or clickhouse+https://
+// by TLS, port 8443.
 // Passwords are not part of it: others can read command lines.
 [[nodiscard]] Result<ClickHouseAddress> ParseClickHouseAddress(std::string_view text);
 
@@ -42,11 +44,12 @@ struct ClickHouseStatement {
   std::function<bool()> is_cancelled = {};
 };
 
-// Of the server; both are 0 where the connection failed.
+// Of the server; code and status are 0 where the connection failed.
 struct ClickHouseFailure {
   long status = 0;  // of HTTP: 500 does not mean that another try may succeed
   int code = 0;     // of ClickHouse: 60 is an unknown table
   std::string message;
+  bool tls = false;  // the connection failed in TLS: see the certificates
 };
 
 // What a server answers.
@@ -60,7 +63,7 @@ struct ClickHouseAnswer {
 class ClickHouseClient {
  public:
   // `headers` go with each request: "X-ClickHouse-Key: ...".
-  ClickHouseClient(ClickHouseAddress address, std::vector<std::string> headers, std::string tls_ca);
+  ClickHouseClient(ClickHouseAddress address, std::vector<std::string> headers, TlsFiles tls);
 
   [[nodiscard]] ClickHouseAnswer Run(const ClickHouseStatement& statement);
   [[nodiscard]] const ClickHouseAddress& address() const { return address_; }
@@ -69,7 +72,7 @@ class ClickHouseClient {
  private:
   ClickHouseAddress address_;
   std::vector<std::string> headers_;
-  std::string tls_ca_;
+  TlsFiles tls_;
   HttpClient http_;
 };
 

@@ -18,6 +18,8 @@ namespace {
 
 constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostHeaderBytes = 4096;
+constexpr std::array kTlsErrors = {CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
+                                   CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE};
 constexpr int kGzipWindow = 15 + 16;  // the largest one, and a header of gzip
 constexpr int kGzipMemory = 8;
 
@@ -66,6 +68,18 @@ std::string Sha256(std::string_view bytes) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> hash{};
   ::SHA256(reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(), hash.data());
   return HexBytes({reinterpret_cast<const char*>(hash.data()), hash.size()});
+}
+
+// What went wrong, from libcurl's code and its text, which may be empty.
+Error ErrorOf(CURLcode code, std::string_view text) {
+  text = Trimmed(text, " \n");
+  // A refusal of our certificate comes with the code of a lost connection.
+  const bool broke = code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR;
+  if ((broke && text.find("SSL") != std::string_view::npos) ||
+      std::ranges::find(kTlsErrors, code) != kTlsErrors.end())
+    return Error{ErrorCode::kPermissionDenied,
+                 "tls: " + (text.empty() ? curl_easy_strerror(code) : ValidUtf8(text)), ""};
+  return Error{ErrorCode::kUnavailable, std::string("http: ") + curl_easy_strerror(code), ""};
 }
 
 long Milliseconds(std::chrono::nanoseconds time) {
@@ -128,14 +142,27 @@ Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
   }
   const std::string signature = "aws:amz:" + request.aws_region + ":s3";
   if (is_signed) curl_easy_setopt(handle, CURLOPT_AWS_SIGV4, signature.c_str());
-  if (!request.tls_ca.empty()) curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls_ca.c_str());
-  if (const CURLcode code = curl_easy_perform(handle); code != CURLE_OK) {
+  if (!request.tls.ca.empty()) {
+    curl_easy_setopt(handle, CURLOPT_CAINFO, request.tls.ca.c_str());
+    // Else the authorities of the system would count, too.
+    curl_easy_setopt(handle, CURLOPT_CAPATH, nullptr);
+  }
+  if (!request.tls.certificate.empty()) {
+    curl_easy_setopt(handle, CURLOPT_SSLCERT, request.tls.certificate.c_str());
+    curl_easy_setopt(handle, CURLOPT_SSLKEY, request.tls.key.c_str());
+  }
+  std::array<char, CURL_ERROR_SIZE> text{};
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, text.data());
+  const CURLcode code = curl_easy_perform(handle);
+  // The handle outlives the buffer.
+  curl_easy_setopt(handle, CURLOPT_ERRORBUFFER, nullptr);
+  if (code != CURLE_OK) {
     if (receiving.too_long)
       return Error{
           ErrorCode::kExhausted,
           "the answer is longer than " + std::to_string(request.most_answer_bytes >> 20) + " MiB",
           ""};
-    return Error{ErrorCode::kUnavailable, std::string("http: ") + curl_easy_strerror(code), ""};
+    return ErrorOf(code, text.data());
   }
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &receiving.answer.status);
   curl_off_t retry_after = 0;

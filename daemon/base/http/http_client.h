@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 
 namespace profd {
@@ -27,7 +28,7 @@ struct HttpRequest {
   // Signs by AWS' version 4 with `user` and `password`; "": basic authentication.
   std::string aws_region = {};
   std::chrono::nanoseconds timeout = std::chrono::seconds(10);  // of the whole exchange
-  std::string tls_ca = {};                   // file in PEM; "": the authorities of the system
+  TlsFiles tls = {};                         // of https://; that host must be in its certificate
   std::size_t most_answer_bytes = 1u << 20;  // more is an error
   std::function<bool()> is_cancelled = {};   // called about each second; null: never
 };
@@ -52,7 +53,9 @@ class HttpClient {
   HttpClient(HttpClient&&) noexcept;
   HttpClient& operator=(HttpClient&&) noexcept;
 
-  // Any status is an answer. kUnavailable: no answer, and why. kExhausted: the answer is too long.
+  // Any status is an answer. kUnavailable: no answer, and why. kPermissionDenied: no answer, since
+  // TLS failed: one side refuses the certificate of the other, or cannot read a file. kExhausted:
+  // the answer is too long.
   [[nodiscard]] Result<HttpAnswer> Do(const HttpRequest& request);
 
  private:

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/clickhouse/clickhouse_client.h"
+#include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 #include "daemon/fleet/profile/relabelling.h"
 
@@ -34,7 +35,7 @@ struct ExportSettings {
   std::string address;           // HOST:PORT, a URL (of S3: with bucket and prefix), or the folder
   ClickHouseAddress clickhouse;  // of kClickHouse, instead of `address`
   bool tls = false;
-  std::string tls_ca;  // file in PEM; "": the authorities of the system
+  TlsFiles tls_files;
   What what = What::kWall;
   Compression compression = Compression::kGzip;
   std::chrono::nanoseconds interval = std::chrono::minutes(1);

@@ -72,7 +72,7 @@ std::string Token(std::string_view host, const SpoolEntry& entry, const Section&
 ClickHouseTarget::ClickHouseTarget(const ExportSettings& settings, std::string host)
     : settings_(settings),
       host_(std::move(host)),
-      client_(settings.clickhouse, {}, settings.tls_ca) {}
+      client_(settings.clickhouse, {}, settings.tls_files) {}
 
 Result<EncodedProfile> ClickHouseTarget::Encode(const ExportProfile& profile) {
   EncodedProfile encoded;
@@ -127,6 +127,11 @@ Verdict VerdictOfClickHouse(const ClickHouseFailure& failure) {
             .cause = "refused_clickhouse_" + std::to_string(failure.code),
             .message = failure.message};
   Verdict later{.kind = Verdict::Kind::kLater, .message = failure.message};
+  if (failure.tls)
+    later.message =
+        "the host in the target must be a name in the server's certificate, which the authorities "
+        "of tls_ca have signed: " +
+        failure.message;
   if (const auto hint = std::ranges::find(kHints, failure.code, &Hint::code); hint != kHints.end())
     later.message = std::string(hint->text) + ": " + failure.message;
   return later;

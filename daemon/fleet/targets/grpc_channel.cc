@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -13,7 +14,7 @@
 namespace profd::fleet {
 namespace {
 
-constexpr std::size_t kMaxCaBytes = 1u << 20;
+constexpr std::size_t kMaxPemBytes = 1u << 20;
 constexpr int kMaxAnswerBytes = 1 << 20;
 
 grpc::ByteBuffer BufferOf(const std::string& bytes) {
@@ -46,10 +47,15 @@ Result<void> GrpcChannel::Connect() {
   auto credentials = grpc::InsecureChannelCredentials();
   if (settings_.tls) {
     grpc::SslCredentialsOptions options;
-    if (!settings_.tls_ca.empty()) {
-      auto ca = ReadFile(settings_.tls_ca, kMaxCaBytes);
-      if (!ca) return ca.error().Wrap("tls_ca");
-      options.pem_root_certs = *std::move(ca);
+    const TlsFiles& files = settings_.tls_files;
+    for (const auto& [path, key, into] :
+         {std::tuple(&files.ca, "tls_ca", &options.pem_root_certs),
+          {&files.certificate, "tls_certificate", &options.pem_cert_chain},
+          {&files.key, "tls_key", &options.pem_private_key}}) {
+      if (path->empty()) continue;
+      auto text = ReadFile(*path, kMaxPemBytes);
+      if (!text) return text.error().Wrap(key);
+      *into = *std::move(text);
     }
     credentials = grpc::SslCredentials(options);
   }

@@ -16,8 +16,8 @@ struct GrpcAnswer {
   std::string body;
 };
 
-// One connection, made again by itself. Files of headers are read again for each call, that of the
-// authorities (`tls_ca`) once. Thread: one.
+// One connection, made again by itself. Files of headers are read again for each call, those of
+// TLS once. Thread: one.
 class GrpcChannel {
  public:
   // `method` is "/package.Service/Method".

@@ -26,7 +26,7 @@ Result<HttpAnswer> PostMessage(HttpClient& client, const ExportSettings& setting
                       .headers = {"content-type: " + content_type},
                       .body = body,
                       .timeout = settings.timeout,
-                      .tls_ca = settings.tls_ca};
+                      .tls = settings.tls_files};
   if (gzip) request.headers.emplace_back("content-encoding: gzip");
   for (const Header& header : headers) request.headers.push_back(header.name + ": " + header.value);
   return client.Do(request);

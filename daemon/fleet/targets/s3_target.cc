@@ -67,7 +67,7 @@ Verdict S3Target::Send(const SpoolEntry& entry, std::uint64_t number) {
       .password = keys->secret_key,
       .aws_region = settings_.region,
       .timeout = settings_.timeout,
-      .tls_ca = settings_.tls_ca};
+      .tls = settings_.tls_files};
   if (!keys->session_token.empty())
     request.headers.push_back("x-amz-security-token: " + keys->session_token);
   for (const Header& header : *headers)

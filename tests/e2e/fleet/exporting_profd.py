@@ -303,9 +303,13 @@ class ExportingProfd(RunningProfd):
     def status(self):
         return self.profctl("status").stdout
 
+    def exports(self):
+        """What profd says of each."""
+        return json.loads(self.profctl("status", "--json").stdout).get("exports", [])
+
     def trouble(self):
         """What the last tries of the first export said, whole."""
-        exports = json.loads(self.profctl("status", "--json").stdout).get("exports", [])
+        exports = self.exports()
         return exports[0].get("last_error", "") if exports else ""
 
     def exporter(self, daemon):

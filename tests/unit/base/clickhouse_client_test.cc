@@ -26,6 +26,8 @@ TEST(ClickHouseAddress, HasAllParts) {
   EXPECT_EQ(address->cluster, "eu-1");
   EXPECT_TRUE(address->tls);
   EXPECT_EQ(ParseClickHouseAddress("clickhouses://[::1]")->url, "https://[::1]:8443");
+  EXPECT_EQ(*ParseClickHouseAddress("clickhouse+https://db/x"),
+            *ParseClickHouseAddress("clickhouses://db/x"));
 }
 
 TEST(ClickHouseAddress, RefusesWhatIsNone) {

@@ -101,7 +101,8 @@ TEST(ExportsTest, HttpHasThePathOfOtlpOrAnother) {
 TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
   const auto exports = Parsed(
       "[[export]]\nname = \"a\"\nto = \"clickhouse://agent@x/fleet\"\nrows = 500\n"
-      "[[export]]\nname = \"b\"\nto = \"clickhouses://x:1/?cluster=c\"\ntls_ca = \"/ca.pem\"\n");
+      "[[export]]\nname = \"b\"\nto = \"clickhouses://x:1/?cluster=c\"\ntls_ca = \"/ca.pem\"\n"
+      "tls_certificate = \"/me.pem\"\ntls_key = \"/me.key\"\n");
   ASSERT_EQ(exports.size(), 2u);
   EXPECT_EQ(exports[0].kind, fleet::TargetKind::kClickHouse);
   EXPECT_EQ(exports[0].clickhouse.url, "http://x:8123");
@@ -111,6 +112,7 @@ TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
   EXPECT_EQ(exports[1].clickhouse.url, "https://x:1");
   EXPECT_EQ(exports[1].clickhouse.cluster, "c");
   EXPECT_TRUE(exports[1].tls);
+  EXPECT_EQ(exports[1].tls_files, (TlsFiles{"/ca.pem", "/me.pem", "/me.key"}));
   EXPECT_EQ(exports[1].rows, 2'000u);
   for (const auto& one : exports) EXPECT_EQ(Parsed(ExportToml(one)).at(0), one);
   const std::string start = "name = \"a\"\nto = \"clickhouse://x/d\"\n";
@@ -118,6 +120,11 @@ TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
   EXPECT_THAT(Problem(start + "rows = \"9\"\n"), HasSubstr("rows must be a number"));
   EXPECT_THAT(Problem("name = \"a\"\nto = \"files:/x\"\nrows = 100\n"),
               HasSubstr("rows is for clickhouse:// alone"));
+  for (const char* key : {"tls_ca", "tls_certificate", "tls_key"})
+    EXPECT_THAT(Problem(start + key + " = \"/x\"\n"),
+                HasSubstr(std::string(key) + " needs a target with TLS"));
+  EXPECT_THAT(Problem("name = \"a\"\nto = \"clickhouses://x\"\ntls_key = \"/x\"\n"),
+              HasSubstr("tls_key is of use only with the other one"));
 }
 
 TEST(ExportsTest, PyroscopeAndParcaHaveTheirOwnDefaults) {

@@ -249,6 +249,10 @@ TEST(ClickHouseVerdictTest, AllElseIsTriedAgain) {
             "`profctl fleet init` creates the tables: Code: 60.");
   EXPECT_THAT(VerdictOfClickHouse({403, 516, ""}).message, HasSubstr("x-clickhouse-key"));
   EXPECT_THAT(VerdictOfClickHouse({403, 497, ""}).message, HasSubstr("needs INSERT"));
+  const Verdict tls = VerdictOfClickHouse({.message = "tls: expired", .tls = true});
+  EXPECT_EQ(tls.kind, Kind::kLater);
+  EXPECT_THAT(tls.message, HasSubstr("tls_ca"));
+  EXPECT_THAT(tls.message, HasSubstr("tls: expired"));
 }
 
 }  // namespace
