@@ -40,6 +40,10 @@ struct Hint {
   int code;
   std::string_view text;
 };
+// The server could not reach another one that its table leads to.
+constexpr std::string_view kPartOfCluster =
+    "a part of the cluster does not answer; with ?cluster=NAME in the target rows need only the "
+    "server that takes them";
 constexpr std::array kHints = {
     Hint{16, "the tables are older than profd: `profctl fleet init` brings them up to date"},
     Hint{60, "`profctl fleet init` creates the tables"},
@@ -49,6 +53,10 @@ constexpr std::array kHints = {
     Hint{192, "no such user: see USER@ in the target"},
     Hint{193, "wrong password: headers_from names a file with 'x-clickhouse-key: PASSWORD'"},
     Hint{194, "no password: headers_from names a file with 'x-clickhouse-key: PASSWORD'"},
+    Hint{209, kPartOfCluster},
+    Hint{210, kPartOfCluster},
+    Hint{279, kPartOfCluster},
+    Hint{291, "the user may not use the database: see USER@ in the target"},
     Hint{497, "the user needs INSERT: `profctl fleet grant` prints how"},
     Hint{516,
          "wrong user or password: see USER@ in the target; headers_from names a file with "
