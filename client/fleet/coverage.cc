@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "client/fleet/row_reader.h"
+#include "client/profile/fleet_marks.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -76,6 +77,32 @@ std::string CoverageStatement(const FleetQuestion& question, FleetCondition& con
          condition.sql + ") GROUP BY host ORDER BY host";
 }
 
+std::string PartialStatement(const FleetCondition& condition) {
+  const std::string where = " WHERE " + condition.sql;
+  return "SELECT host, toUInt64(count()), toUInt64(sum(clocks - samples)) AS missing FROM "
+         "(SELECT host, time, sum(clock_ns) AS clocks, sum(sample_ns) AS samples FROM "
+         "(SELECT host, time, ns AS clock_ns, toUInt64(0) AS sample_ns FROM clock" +
+         where +
+         " UNION ALL SELECT host, time, toUInt64(0) AS clock_ns, ns AS sample_ns FROM sample" +
+         where +
+         ") GROUP BY host, time HAVING clocks > samples) GROUP BY host ORDER BY missing DESC, host "
+         "LIMIT " +
+         std::to_string(kMostHosts);
+}
+
+Result<std::vector<PartialWindows>> ReadPartial(std::string_view answer) {
+  RowReader reader(answer);
+  std::vector<PartialWindows> hosts;
+  while (reader.more() && hosts.size() < kMostHosts) {
+    PartialWindows& host = hosts.emplace_back();
+    host.host = reader.Text();
+    host.windows = reader.Number64();
+    host.missing_ns = reader.Number64();
+  }
+  PROFD_TRY(reader.error());
+  return hosts;
+}
+
 Result<std::vector<HostCoverage>> ReadHosts(std::string_view answer) {
   RowReader reader(answer);
   std::vector<HostCoverage> hosts;
@@ -141,6 +168,20 @@ std::vector<std::string> CoverageLines(const Coverage& coverage) {
   if (!coverage.late.empty())
     lines.push_back("late: the last windows of " + FormatCount(coverage.late.size(), "host") +
                     " are not there yet: " + Named(coverage.late));
+  if (!coverage.partial.empty()) {
+    std::string text;
+    std::uint64_t windows = 0;
+    for (std::size_t i = 0; i < coverage.partial.size(); ++i) {
+      windows += coverage.partial[i].windows;
+      if (i < kNamedHosts)
+        text += (i == 0 ? "" : ", ") + SafeText(coverage.partial[i].host) + " (" +
+                FormatSpan(coverage.partial[i].missing_ns) + " of threads)";
+    }
+    if (coverage.partial.size() > kNamedHosts)
+      text += " and " + FormatCount(coverage.partial.size() - kNamedHosts) + " more";
+    lines.push_back("partial: rows of " + FormatCount(windows, "window") +
+                    " are not there: " + text);
+  }
   if (!coverage.gaps_ns.empty()) {
     std::string text;
     for (const auto& [cause, ns] : coverage.gaps_ns)
@@ -170,8 +211,13 @@ void AddCoverage(const Coverage& coverage, v1::Profile& profile) {
     for (const MissingTime& host : *hosts)
       add(*profile.add_counters(), name, what + host.host,
           static_cast<std::uint64_t>(std::llround(host.missing_s)));
+  for (const PartialWindows& host : coverage.partial)
+    add(*profile.add_counters(), "fleet_partial_ns",
+        "ns of threads that windows lack, of " + host.host, host.missing_ns);
   for (const auto& [cause, ns] : coverage.gaps_ns)
     add(*profile.add_counters(), "fleet_gap_ns", "ns of windows that never come: " + cause, ns);
+  for (std::string& line : CoverageLines(coverage))
+    add(*profile.add_counters(), std::string(kFleetWords), std::move(line), 1);
   for (const auto& [kind, count] : coverage.lost)
     add(*profile.add_lost(), kind, kind + ", of all services on these hosts", count);
 }

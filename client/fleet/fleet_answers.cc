@@ -190,6 +190,12 @@ Result<FleetAnswer> AskFleet(const FleetQuestion& question, std::uint64_t now_s,
   if (!parts) return parts.error();
   auto coverage = AskCoverage(question, now_s, database);
   if (!coverage) return coverage.error();
+  const FleetCondition of_clock = ConditionOf(question, FleetTable::kClock);
+  const auto partial_answer = database.Select(PartialStatement(of_clock), of_clock.parameters);
+  if (!partial_answer) return partial_answer.error();
+  auto partial = ReadPartial(*partial_answer);
+  if (!partial) return partial.error();
+  coverage->partial = *std::move(partial);
   // Who delivers samples and no windows is another's tool.
   if (coverage->hosts == 0) {
     coverage->from_s = static_cast<double>(question.from_s);

@@ -9,6 +9,8 @@ namespace {
 constexpr std::string_view kCreateTable = "CREATE TABLE IF NOT EXISTS ";
 constexpr std::string_view kCreateMaterialized = "CREATE MATERIALIZED VIEW IF NOT EXISTS ";
 constexpr std::string_view kCreateView = "CREATE VIEW IF NOT EXISTS ";
+constexpr std::string_view kAlterTable = "ALTER TABLE ";
+constexpr std::string_view kModifyOrder = "MODIFY ORDER BY";  // the last part of an ALTER
 constexpr std::string_view kVersionTable = "schema_version";
 
 // Statements of tables.sql, without the comments above them.
@@ -31,7 +33,9 @@ void Replace(std::string& text, std::string_view from, std::string_view to) {
 }
 
 // The word at the begin of a text: "sample" of "sample (...".
-std::string WordAt(std::string_view text) { return std::string(text.substr(0, text.find(' '))); }
+std::string WordAt(std::string_view text) {
+  return std::string(text.substr(0, text.find_first_of(" \n")));
+}
 
 std::string OnCluster(const FleetPlace& place) {
   return place.cluster.empty() ? "" : " ON CLUSTER '" + place.cluster + "'";
@@ -68,6 +72,18 @@ void AddTable(std::string statement, const FleetPlace& place, std::vector<std::s
                  own + "')");
 }
 
+// New columns, and a new order where the rows are.
+void AddAlter(const std::string& statement, const FleetPlace& place, std::vector<std::string>& to) {
+  const std::string name = WordAt(std::string_view(statement).substr(kAlterTable.size()));
+  std::string local = statement;
+  Replace(local, name, name + "_local" + OnCluster(place));
+  to.push_back(std::move(local));
+  std::string over_all = statement.substr(0, statement.find(kModifyOrder));
+  over_all.erase(over_all.find_last_of(','));
+  Replace(over_all, name, name + OnCluster(place));
+  to.push_back(std::move(over_all));
+}
+
 }  // namespace
 
 std::vector<std::string> SchemaStatements(const FleetPlace& place) {
@@ -77,6 +93,10 @@ std::vector<std::string> SchemaStatements(const FleetPlace& place) {
   for (std::string& statement : statements) {
     if (statement.starts_with(kCreateTable)) {
       AddTable(std::move(statement), place, made);
+      continue;
+    }
+    if (statement.starts_with(kAlterTable)) {
+      AddAlter(statement, place, made);
       continue;
     }
     for (const std::string_view head : {kCreateMaterialized, kCreateView})

@@ -121,3 +121,8 @@ FROM (
               GROUP BY service, hash) AS s USING (service, hash)
 )
 GROUP BY service, version, hour, state, wait, function;
+
+-- Version 2. Two windows of one host may begin in one second, so each is known by the ns of its begin behind `time`, too.
+ALTER TABLE host_window
+  ADD COLUMN IF NOT EXISTS nanosecond UInt32 CODEC(T64, ZSTD(1)) AFTER time,
+  MODIFY ORDER BY (host, time, nanosecond);

@@ -24,7 +24,8 @@ constexpr std::array kSections{Section{"heat", "Time"},
 
 std::string PageBody(std::string_view without_script) {
   std::string body =
-      "<header>\n<h1 id=\"title\"></h1>\n<p id=\"facts\" class=\"dim\"></p>\n<noscript><p>" +
+      "<header>\n<h1 id=\"title\"></h1>\n<p id=\"facts\" class=\"dim\"></p>\n"
+      "<ul id=\"notes\" role=\"status\"></ul>\n<noscript><p>" +
       EscapeXml(without_script) +
       "</p></noscript>\n"
       "<div id=\"states\"></div>\n</header>\n<div class=\"stays\">\n<div class=\"tools\">"

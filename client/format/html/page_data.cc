@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/profile/fleet_marks.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/report/frame_places.h"
 #include "client/profile/report/report_axis.h"
@@ -22,6 +23,7 @@
 #include "client/profile/stack_names.h"
 #include "client/profile/steps/program_steps.h"
 #include "client/text/number.h"
+#include "client/text/text.h"
 
 namespace profd::client {
 namespace {
@@ -202,6 +204,14 @@ std::vector<std::string> FactsOf(const v1::Profile& profile) {
           ClosureText(profile)};
 }
 
+// Of a fleet: which hosts have not delivered, in the words of the command line.
+std::vector<std::string> NotesOf(const v1::Profile& profile) {
+  std::vector<std::string> notes;
+  for (const v1::NamedCount& count : profile.counters())
+    if (count.name() == kFleetWords) notes.push_back(SafeText(count.text()));
+  return notes;
+}
+
 }  // namespace
 
 std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
@@ -237,6 +247,7 @@ std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
   const json head = {
       {"title", options.title.empty() ? TitleOf(profile) : SafeName(options.title)},
       {"facts", FactsOf(profile)},
+      {"notes", NotesOf(profile)},
       {"host", SafeName(profile.host())},
       {"begin", profile.start_unix_ns() == 0 ? "" : FormatInstant(profile.start_unix_ns())},
       {"length_ns", LengthNs(profile)},

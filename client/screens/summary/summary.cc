@@ -88,7 +88,8 @@ std::string CountLines(std::string_view title, const Counts& counts,
                        const SummaryOptions& options) {
   std::string out;
   for (const v1::NamedCount& count : counts) {
-    if (count.count() == 0) continue;
+    // Standard error has had the words of a fleet.
+    if (count.count() == 0 || count.name() == kFleetWords) continue;
     const std::string line = PadRight(title, 8) + FormatCount(count.count()) + "  " +
                              SafeText(count.text().empty() ? count.name() : count.text());
     out += CutMiddle(line, options.width) + "\n";

@@ -21,6 +21,7 @@ export interface Steps {
 export interface Profile {
   title: string;
   facts: string[];
+  notes: string[]; // what is missing, a line each
   host: string;
   begin: string; // for people
   lengthNs: number;
@@ -44,6 +45,7 @@ export interface Profile {
 interface Head {
   title: string;
   facts: string[];
+  notes?: string[];
   host: string;
   begin: string;
   length_ns: number;
@@ -147,6 +149,7 @@ export function decode(bytes: Uint8Array): Profile {
   return {
     title: head.title,
     facts: head.facts,
+    notes: head.notes ?? [],
     host: head.host,
     begin: head.begin,
     lengthNs: head.length_ns,

@@ -94,6 +94,7 @@ export function showSummary(state: State): void {
   const { profile } = state;
   fill(byId("title"), profile.title);
   fill(byId("facts"), [profile.host, profile.begin, ...profile.facts].filter(Boolean).join(" · "));
+  fill(byId("notes"), ...profile.notes.map((note) => make("li", {}, note)));
   document.title = `${profile.title} - profd`;
   state.draws(() => {
     drawStates(state);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <tuple>
 #include <utility>
 
@@ -63,12 +64,24 @@ std::vector<FleetClock> ClocksOf(const FleetRows& rows) {
   return clocks;
 }
 
+// How many of the first samples stay, so that there are `most` with one for each set of labels,
+// state and reason of the others; half of `most` at least. One sample less that stays is one set
+// more at most.
+std::size_t KeptOf(const std::vector<FleetSample>& samples, std::size_t most) {
+  std::set<std::tuple<std::uint32_t, Part, process::WaitReason>> sets;
+  for (std::size_t kept = samples.size(); kept-- > most / 2;) {
+    sets.emplace(samples[kept].columns, samples[kept].part, samples[kept].wait);
+    if (kept + sets.size() <= most) return kept;
+  }
+  return most / 2;
+}
+
 void CutOff(std::size_t most, std::uint32_t other_stack, std::uint32_t no_thread, FleetRows& rows) {
   if (rows.samples.size() <= most) return;
   std::ranges::sort(rows.samples, [](const FleetSample& a, const FleetSample& b) {
     return a.ns != b.ns ? a.ns > b.ns : KeyOf(a) < KeyOf(b);
   });
-  for (std::size_t i = most; i < rows.samples.size(); ++i) {
+  for (std::size_t i = KeptOf(rows.samples, most); i < rows.samples.size(); ++i) {
     rows.samples[i].stack = other_stack;
     rows.samples[i].thread = no_thread;
     rows.other_ns += rows.samples[i].ns;

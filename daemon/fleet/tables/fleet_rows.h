@@ -65,8 +65,10 @@ struct FleetRows {
   std::uint64_t other_ns = 0;
 };
 
-// Keeps the `most` samples with the most time. The others become one of the stack kOtherStack for
-// each set of labels, state and reason, beside these. So sums stay what they are.
+// Has `most` samples at most: those with the most time, and the others as one of the stack
+// kOtherStack for each set of labels, state and reason. So sums stay what they are. Where these
+// sets are more than half of `most`, they come on top of that half: stacks are never given up for
+// them.
 [[nodiscard]] FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most,
                                       FleetStacks& stacks);
 

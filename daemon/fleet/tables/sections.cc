@@ -7,7 +7,9 @@ namespace {
 
 // Behind the magic, each section has its table, 1 byte; whether it is packed, 1; its part and its
 // length, 4 each, little-endian; and its body.
-constexpr std::string_view kMagic = "profd-rows-1\n";
+constexpr std::string_view kMagic = "profd-rows-2\n";
+constexpr std::string_view kOldMagic = "profd-rows-1\n";
+static_assert(kMagic.size() == kOldMagic.size());
 constexpr std::size_t kHeaderBytes = 10;
 constexpr int kByteBits = 8;
 
@@ -22,8 +24,10 @@ constexpr std::array<TableInfo, kFleetTables> kTables = {
               "unit, executable, thread, labels, ns, count"},
     TableInfo{"clock", "service, time, host, version, zone, namespace, pod, state, wait, ns"},
     TableInfo{"host_window",
-              "host, time, seconds, zone, profd_version, rows, other_ns, gaps, lost"},
+              "host, time, nanosecond, seconds, zone, profd_version, rows, other_ns, gaps, lost"},
 };
+constexpr std::string_view kOldWindowColumns =
+    "host, time, seconds, zone, profd_version, rows, other_ns, gaps, lost";
 
 void AppendNumber(std::string& bytes, std::uint64_t number) {
   for (std::size_t i = 0; i < sizeof(std::uint32_t); ++i) {
@@ -43,8 +47,9 @@ std::uint32_t NumberAt(std::string_view bytes) {
 
 std::string_view NameOf(FleetTable table) { return kTables[static_cast<std::size_t>(table)].name; }
 
-std::string_view ColumnsOf(FleetTable table) {
-  return kTables[static_cast<std::size_t>(table)].columns;
+std::string_view ColumnsOf(const Section& section) {
+  if (section.is_old && section.table == FleetTable::kHostWindow) return kOldWindowColumns;
+  return kTables[static_cast<std::size_t>(section.table)].columns;
 }
 
 void PackSection(const Section& section, std::string& payload) {
@@ -58,7 +63,8 @@ void PackSection(const Section& section, std::string& payload) {
 
 Result<std::vector<Section>> UnpackSections(std::string_view payload) {
   const Error wrong{ErrorCode::kCorrupt, "these are no rows of a fleet", ""};
-  if (!payload.starts_with(kMagic)) return wrong;
+  const bool is_old = payload.starts_with(kOldMagic);
+  if (!is_old && !payload.starts_with(kMagic)) return wrong;
   payload.remove_prefix(kMagic.size());
   std::vector<Section> sections;
   while (!payload.empty()) {
@@ -69,7 +75,8 @@ Result<std::vector<Section>> UnpackSections(std::string_view payload) {
     sections.push_back({.table = static_cast<FleetTable>(table),
                         .part = NumberAt(payload.substr(2)),
                         .gzip = payload[1] != 0,
-                        .body = payload.substr(kHeaderBytes, length)});
+                        .body = payload.substr(kHeaderBytes, length),
+                        .is_old = is_old});
     payload.remove_prefix(kHeaderBytes + length);
   }
   return sections;

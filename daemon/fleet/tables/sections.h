@@ -15,8 +15,6 @@ namespace profd::fleet {
 enum class FleetTable : std::uint8_t { kStack, kSample, kClock, kHostWindow };
 inline constexpr std::size_t kFleetTables = 4;
 [[nodiscard]] std::string_view NameOf(FleetTable table);
-// "service, hash, last_seen": the columns of the rows, in their order.
-[[nodiscard]] std::string_view ColumnsOf(FleetTable table);
 
 // The body of one INSERT: rows in RowBinary.
 struct Section {
@@ -24,7 +22,11 @@ struct Section {
   std::uint32_t part = 0;  // of this table in this window
   bool gzip = false;
   std::string_view body = {};
+  bool is_old =
+      false;  // a profd of before version 2 of the tables has made it: a spool may have it
 };
+// "service, hash, last_seen": the columns of its rows, in their order.
+[[nodiscard]] std::string_view ColumnsOf(const Section& section);
 
 void PackSection(const Section& section, std::string& payload);
 // They point into `payload`. kCorrupt: these are no sections.

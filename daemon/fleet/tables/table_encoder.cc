@@ -136,6 +136,7 @@ class Encoder {
     RowBinary& row = to.row();
     row.Text(profile_.host);
     row.UInt32(time_);
+    row.UInt32(profile_.start_unix_ns % kSecondNs);
     row.Float64(static_cast<double>(profile_.duration_ns) / static_cast<double>(kSecondNs));
     row.Text(rows_.zone);
     row.Text(profile_.profd_version);

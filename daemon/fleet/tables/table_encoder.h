@@ -10,7 +10,7 @@
 namespace profd::fleet {
 
 struct TableLimits {
-  std::size_t rows = 2'000;             // of `sample`, without those of the stack "(other)"
+  std::size_t rows = 2'000;             // of `sample`, as MakeFleetRows has it
   std::size_t body_bytes = 4ull << 20;  // of one insert, without compression; a row at least
   bool gzip = true;
 };

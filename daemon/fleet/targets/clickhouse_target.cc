@@ -110,7 +110,7 @@ Verdict ClickHouseTarget::Send(const SpoolEntry& entry, std::uint64_t number) {
     const Section& section = (*sections)[done_];
     const auto answer =
         client_.Run({.sql = "INSERT INTO " + std::string(NameOf(section.table)) + suffix + " (" +
-                            std::string(ColumnsOf(section.table)) + ") FORMAT RowBinary",
+                            std::string(ColumnsOf(section)) + ") FORMAT RowBinary",
                      .body = section.body,
                      .gzip = section.gzip,
                      .settings = {{"async_insert", "1"},

@@ -247,19 +247,38 @@ class Tables(WithStore):
         self.store = Store(self.path("clickhouse"))
         first = self.fleet("init", "--to", self.address_of_store())
         self.assertEqual((first.returncode, first.stdout), (0, ""), first.stderr)
-        self.assertIn("made the tables of version 1 in profd", first.stderr)
+        self.assertIn("made the tables of version 2 in profd", first.stderr)
         tables = self.store.rows("SELECT name FROM system.tables WHERE database = 'profd' ORDER BY name")
         self.assertEqual([row["name"] for row in tables if not row["name"].startswith(".")],
                          ["clock", "function_hour", "host_window", "sample", "schema_version", "stack", "stack_hour",
                           "stack_hour_from_sample"])
         again = self.fleet("init", "--to", self.address_of_store())
         self.assertEqual(again.returncode, 0)
-        self.assertIn("the tables of version 1 in profd", again.stderr)
+        self.assertIn("the tables of version 2 in profd", again.stderr)
         self.assertEqual(self.store.value("SELECT count() FROM schema_version"), 1)
         # Half of them, as after a loss of the connection.
         self.store.post("/?database=profd", b"DROP TABLE clock")
         self.assertEqual(self.fleet("init", "--to", self.address_of_store()).returncode, 0)
         self.assertEqual(self.store.value("SELECT count() FROM clock"), 0)
+
+    def test_older_tables_are_brought_up_to_date(self):
+        self.store = Store(self.path("clickhouse"))
+        first = re.split(r"\n-- Version 2\.", self.fleet("schema").stdout)[0]
+        for text in first.split(";\n"):
+            if text.strip() and not text.startswith("USE "):
+                self.store.post("/?database=" + ("default" if "CREATE DATABASE" in text else "profd"), text.encode())
+        self.store.run("INSERT INTO schema_version SELECT 1, '0.9.0', now()")
+        self.store.run("INSERT INTO host_window (host, time, seconds) SELECT 'web-1', now(), 60")
+        done = self.fleet("init", "--to", self.address_of_store())
+        self.assertIn("brought up to the tables of version 2 in profd", done.stderr)
+        self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE nanosecond = 0"), 1)
+        # Those of an older profd still come, and two windows of one second are two; the same one is one.
+        self.store.run("INSERT INTO host_window (host, time, seconds) SELECT 'web-1', now() + 60, 60")
+        for nanosecond in (7, 8, 8):
+            self.store.run(f"INSERT INTO host_window (host, time, nanosecond, seconds) SELECT 'web-2', toDateTime('2026-01-01 00:00:00'), {nanosecond}, 1")
+        self.store.run("OPTIMIZE TABLE host_window FINAL")
+        self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE host = 'web-1'"), 2)
+        self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE host = 'web-2'"), 2)
 
     def test_tables_of_a_newer_profctl_are_left_alone(self):
         self.start_store()
@@ -267,7 +286,7 @@ class Tables(WithStore):
         self.store.post("/?database=profd", b"DROP TABLE clock")
         refused = self.fleet("init", "--to", self.address_of_store())
         self.assertNotEqual(refused.returncode, 0)
-        self.assertIn("are of version 7; this profctl knows version 1", refused.stderr)
+        self.assertIn("are of version 7; this profctl knows version 2", refused.stderr)
         self.assertEqual(self.store.value("SELECT count() FROM system.tables WHERE database = 'profd' AND name = 'clock'"), 0)
 
     def test_the_password_goes_by_variable_or_file(self):

@@ -181,6 +181,21 @@ class FleetQueries(unittest.TestCase):
         whole = self.ask("query", "--service", "cart", "--host", "web-01", "-f", "folded")
         self.assertNotIn("incomplete", whole.stderr)
 
+    def test_windows_whose_rows_are_not_there_are_named(self):
+        fleet = Fleet(self.store)
+        begin = BEGIN - 30 * HOUR
+        for minute in range(3):
+            fleet.window("half-1", begin + minute * MINUTE, [(2, "running", "", "main", 3 * NS, 100), (6, "running", "", "main", 2 * NS, 70)],
+                         service="half")
+        fleet.samples.pop()
+        fleet.write()
+        done = self.ask("query", "--service", "half", "-f", "json",
+                        times=("--from", seconds_text(begin), "--to", seconds_text(begin + 3 * MINUTE)))
+        self.assertRegex(done.stderr, r"partial: rows of 1 window are not there: half-1 \(2(\.0+)? s of threads\)")
+        counters = {(item["name"], item.get("text")): item["count"] for item in json.loads(done.stdout)["profile"]["counters"]}
+        self.assertEqual(int(counters["fleet_partial_ns", "ns of threads that windows lack, of half-1"]), 2 * NS)
+        self.assertNotIn("partial", self.ask("query", "--service", "cart", "-f", "folded").stderr)
+
     def test_a_slow_version_is_found_and_hosts_decide(self):
         done = self.ask("diff", "--service", "cart", "--version", "1.4.1", SLOW, "-f", "json")
         functions = {function["name"]: function for function in json.loads(done.stdout)["functions"]}
@@ -305,7 +320,13 @@ class FleetQueries(unittest.TestCase):
                 begin = strip["next_unix_us"]
             # Each window is in one column.
             self.assertEqual(sum(sum(map(int, column["ns"])) for column in columns), sum(self.expected().values()))
-            self.assertIn(b"price", get("profile", source="history", **hour))
+            shown = get("profile", source="history", **hour)
+            self.assertIn(b"price", shown)
+            notes = json.loads(shown[4:4 + int.from_bytes(shown[:4], "little")])["notes"]
+            said = self.ask("query", "--service", "cart", "-f", "folded").stderr
+            self.assertTrue([note for note in notes if note.startswith("incomplete: 1 host") and GAPPY in note], notes)
+            for note in notes:
+                self.assertIn(note, said, "the words of the command line")
             sides = {f"{side}.{name}": value for side in "ab" for name, value in {"source": "history", **hour}.items()}
             diff = json.loads(get("compare", **sides, **{"a.comm": "cart 1.4.1", "b.comm": f"cart {SLOW}"}))
             price = next(function for function in diff["functions"] if function["name"] == "price")

@@ -158,6 +158,7 @@ void DecodeWindow(Rows& rows, Decoded& to) {
   Window window;
   window.host = rows.Text();
   window.time = rows.Number(4);
+  EXPECT_EQ(rows.Number(4), store::kStartUnixNs % store::kSecond);
   window.seconds = std::bit_cast<double>(rows.Number(8));
   window.zone = rows.Text();
   window.profd_version = rows.Text();
@@ -247,6 +248,8 @@ TEST(TableEncoderTest, EveryFieldReadsBack) {
 
 TEST(TableEncoderTest, SumsAreClosedUnderAnyLimit) {
   const ExportProfile profile = Exported();
+  std::set<std::tuple<std::uint32_t, Part, process::WaitReason>> sets;
+  for (const ExportRow& row : profile.rows) sets.emplace(row.labels, row.part, row.wait);
   for (const std::size_t most : {0u, 1u, 7u, 40u, 1'000u, 100'000u}) {
     SentStacks sent;
     const Decoded decoded = Decode(EncodeTables(profile, {.rows = most}, sent));
@@ -265,6 +268,9 @@ TEST(TableEncoderTest, SumsAreClosedUnderAnyLimit) {
       }
     }
     EXPECT_LE(kept, most);
+    // The limit is of all rows, but for sets that are more than half of it.
+    EXPECT_LE(decoded.samples.size(), std::max(most, most / 2 + sets.size())) << most;
+    EXPECT_GE(kept, std::min(most / 2, profile.rows.size() / 2)) << most;
     EXPECT_EQ(decoded.windows[0].other_ns, other_ns) << most;
     EXPECT_EQ(decoded.windows[0].rows, decoded.samples.size());
   }
@@ -335,6 +341,24 @@ TEST(SectionsTest, DamageIsSeen) {
   std::string wrong = payload;
   wrong[13] = 4;  // there is no such table
   EXPECT_FALSE(UnpackSections(wrong));
+}
+
+TEST(TableEncoderTest, ASpoolOfAnEarlierProfdHasItsColumns) {
+  SentStacks sent;
+  std::string payload = EncodeTables(Exported(), {}, sent);
+  for (const Section& section : *UnpackSections(payload)) {
+    EXPECT_FALSE(section.is_old);
+    EXPECT_EQ(ColumnsOf(section).find("host, time, nanosecond, ") == 0,
+              section.table == FleetTable::kHostWindow);
+  }
+  payload.replace(0, payload.find('\n'), "profd-rows-1");
+  for (const Section& section : *UnpackSections(payload)) {
+    EXPECT_TRUE(section.is_old);
+    EXPECT_EQ(ColumnsOf(section).find("host, time, seconds, ") == 0,
+              section.table == FleetTable::kHostWindow);
+  }
+  payload.replace(0, payload.find('\n'), "profd-rows-3");
+  EXPECT_FALSE(UnpackSections(payload));
 }
 
 }  // namespace

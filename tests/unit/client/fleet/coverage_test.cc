@@ -8,6 +8,7 @@
 namespace profd::client {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -57,7 +58,7 @@ TEST(Coverage, NamesHostsThatMissMinutes) {
   EXPECT_THAT(CoverageLines(coverage), ElementsAre(HasSubstr("2 hosts")));
   v1::Profile profile;
   AddCoverage(coverage, profile);
-  EXPECT_EQ(profile.counters_size(), 3);  // hosts, and each that misses something
+  EXPECT_EQ(profile.counters_size(), 4);  // hosts, each that misses something, and the line
 }
 
 TEST(Coverage, WhatMayStillComeIsNotMissing) {
@@ -88,6 +89,26 @@ TEST(Coverage, GapsAndLossAreAddedUp) {
   EXPECT_EQ(coverage.gaps_ns.at("restart"), 120'000'000'000U);
   EXPECT_EQ(coverage.lost.at("ring"), 6U);
   EXPECT_EQ(CoverageLines(coverage).size(), 2U);
+}
+
+TEST(Coverage, PartialWindowsAreNamed) {
+  testing::RowWriter rows;
+  for (const char* host : {"a", "b", "c", "d", "e", "f"})
+    rows.Text(host).Number(2).Number(3'000'000'000);
+  const auto partial = ReadPartial(rows.bytes());
+  ASSERT_TRUE(partial);
+  ASSERT_EQ(partial->size(), 6U);
+  Coverage coverage = CoverageOf({Whole("a")}, Hour(), kLater);
+  coverage.partial = *partial;
+  EXPECT_FALSE(coverage.complete());
+  EXPECT_THAT(CoverageLines(coverage),
+              ElementsAre(AllOf(HasSubstr("partial: rows of 12 windows are not there: a ("),
+                                HasSubstr(" and 1 more"))));
+  v1::Profile profile;
+  AddCoverage(coverage, profile);
+  ASSERT_EQ(profile.counters_size(), 8);
+  EXPECT_EQ(profile.counters(7).text(), CoverageLines(coverage)[0]);
+  EXPECT_FALSE(ReadPartial(rows.bytes().substr(0, rows.bytes().size() - 1)));
 }
 
 TEST(Coverage, HostsAreReadFromAnAnswer) {

@@ -11,6 +11,7 @@ namespace profd::client {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
@@ -26,10 +27,10 @@ std::string Starting(const std::vector<std::string>& statements, const std::stri
 
 TEST(FleetSchemaTest, StatementsOfOneServerAreThoseOfTheFile) {
   const auto statements = SchemaStatements({});
-  EXPECT_EQ(statements.size(), 8u);
+  EXPECT_EQ(statements.size(), 9u);
   const std::string file = kTablesSql;
   for (const std::string& statement : statements) {
-    EXPECT_THAT(statement, StartsWith("CREATE "));
+    EXPECT_THAT(statement, AnyOf(StartsWith("CREATE "), StartsWith("ALTER TABLE ")));
     EXPECT_THAT(statement, HasSubstr(" IF NOT EXISTS "));
     EXPECT_THAT(file, HasSubstr(statement + ";\n"));
   }
@@ -38,7 +39,7 @@ TEST(FleetSchemaTest, StatementsOfOneServerAreThoseOfTheFile) {
 
 TEST(FleetSchemaTest, TablesOfAClusterAreReplicatedAndOverAllShards) {
   const auto statements = SchemaStatements(kCluster);
-  EXPECT_EQ(statements.size(), 13u);
+  EXPECT_EQ(statements.size(), 15u);
   for (const std::string& statement : statements)
     EXPECT_THAT(statement, HasSubstr(" ON CLUSTER 'main'")) << statement;
   EXPECT_THAT(
@@ -60,6 +61,11 @@ TEST(FleetSchemaTest, TablesOfAClusterAreReplicatedAndOverAllShards) {
               AllOf(HasSubstr("stack_hour_from_sample ON CLUSTER 'main' TO stack_hour_local AS"),
                     HasSubstr("\nFROM sample_local\n")));
   EXPECT_THAT(Starting(statements, "CREATE VIEW "), HasSubstr("FROM stack_hour\n"));
+  EXPECT_THAT(Starting(statements, "ALTER TABLE host_window_local ON CLUSTER 'main'\n"),
+              HasSubstr("MODIFY ORDER BY (host, time, nanosecond)"));
+  EXPECT_EQ(Starting(statements, "ALTER TABLE host_window ON CLUSTER "),
+            "ALTER TABLE host_window ON CLUSTER 'main'\n"
+            "  ADD COLUMN IF NOT EXISTS nanosecond UInt32 CODEC(T64, ZSTD(1)) AFTER time");
   // The version is one for all shards.
   EXPECT_THAT(Starting(statements, "CREATE TABLE IF NOT EXISTS schema_version ON CLUSTER"),
               HasSubstr("('/clickhouse/tables/prod/schema_version', '{shard}-{replica}')"));

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/format/html/page_data.h"
+#include "client/profile/fleet_marks.h"
 #include "client/profile/report/report_table.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
@@ -161,6 +162,18 @@ TEST(Html, AMillionSamplesTakeTenMegabytesAtMost) {
   const std::size_t bytes = Written(kHtml, profile).size();
   EXPECT_GT(bytes, 1'000'000u);
   EXPECT_LE(bytes, 10'000'000u);
+}
+
+TEST(Html, SaysWhatAFleetHasNotDelivered) {
+  v1::Profile profile = testing::LargeProfile(20);
+  EXPECT_TRUE(Data(profile).head["notes"].empty());
+  v1::NamedCount& other = *profile.add_counters();
+  other.set_name("fleet_hosts");
+  other.set_text("hosts");
+  v1::NamedCount& words = *profile.add_counters();
+  words.set_name(std::string(kFleetWords));
+  words.set_text("incomplete: 1 host\n<b>");
+  EXPECT_EQ(Data(profile).head["notes"], json::array({"incomplete: 1 host?<b>"}));
 }
 
 TEST(Html, LargeOrEmptyProfilesAreWritten) {
