@@ -93,7 +93,9 @@ void ContainerDirectory::List() {
     } else if (listing.error().code == ErrorCode::kNotFound) {
       texts.emplace_back();
     } else {
-      texts.push_back(runtime->client.socket() + ": " + listing.error().message);
+      const std::string path = runtime->client.socket() + ": ";
+      const std::string& why = listing.error().message;
+      texts.push_back(why.starts_with(path) ? why : path + why);
     }
     all->insert(runtime->known.begin(), runtime->known.end());
     all->insert(runtime->before.begin(), runtime->before.end());

@@ -44,8 +44,8 @@ class ContainerDirectory : public process::ContainerNames {
   [[nodiscard]] std::shared_ptr<const process::ContainerLabels> Find(
       const std::string& id) override;
 
-  // A line for each runtime: "containerd v1.6.20: 12 containers", or why it does not answer. Any
-  // thread.
+  // A line for each socket that exists: "containerd v1.6.20 at /run/...: 12 containers and pods",
+  // or, beginning with its path, why it does not answer: "/run/...: Permission denied". Any thread.
   [[nodiscard]] std::vector<std::string> Describe() const;
   [[nodiscard]] bool Await(std::chrono::milliseconds timeout) override;
   [[nodiscard]] const Heartbeat& heartbeat() const { return beat_; }

@@ -110,8 +110,7 @@ Result<void> CriClient::Ask(const char* what, const Call& call) {
 Result<Listing> CriClient::List() {
   struct stat file {};
   if (::stat(socket_.c_str(), &file) != 0) return ErrorFromErrno(errno, socket_);
-  if (!S_ISSOCK(file.st_mode))
-    return Error{ErrorCode::kInvalidArgument, socket_ + " is no socket", ""};
+  if (!S_ISSOCK(file.st_mode)) return Error{ErrorCode::kInvalidArgument, "it is no socket", ""};
   if (::access(socket_.c_str(), W_OK) != 0) return ErrorFromErrno(errno, socket_);
   Listing listing;
   cri::VersionResponse version;

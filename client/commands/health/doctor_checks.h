@@ -24,7 +24,7 @@ struct HostFiles {
 
 // Release, BTF, lockdown, settings, and where debug information would come from.
 [[nodiscard]] std::vector<Finding> CheckHost(const HostFiles& host);
-// Hook, clocks, rights, losses, interpreters, history.
+// Hook, clocks, rights, losses, interpreters, runtimes of containers, history.
 [[nodiscard]] std::vector<Finding> CheckStatus(const v1::StatusResponse& status);
 // Code that it makes as it runs, and whether anybody says what that is called. `seen`: a short
 // profile of it; null: there is none.

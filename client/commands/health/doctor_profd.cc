@@ -171,6 +171,35 @@ Finding Unreadable(const v1::StatusResponse& status) {
           "early"};
 }
 
+// What runtimes of containers say; a line that begins with a path is of one that does not answer.
+void Containers(const v1::StatusResponse& status, std::vector<Finding>& findings) {
+  for (const std::string& line : status.container_runtimes()) {
+    if (!line.starts_with('/')) {
+      findings.push_back({"containers", Verdict::kOk, SafeText(line), ""});
+      continue;
+    }
+    const auto says = [&line](std::string_view words) {
+      return line.find(words) != std::string::npos;
+    };
+    const std::string socket = SafeText(line.substr(0, line.find(": ")));
+    std::string fix = "see whether the runtime runs: systemctl status containerd, crio or k3s";
+    if (says("Permission denied"))
+      fix =
+          "systemctl edit profd: [Unit] After=containerd.service PartOf=containerd.service, "
+          "[Service] ExecStartPre=+setfacl -m u:profd:rw " +
+          socket + "; who may use that socket controls the host (deploy/SECURITY.md)";
+    else if (says("does not speak CRI"))
+      fix =
+          "the runtime must serve CRI v1: take \"cri\" out of disabled_plugins in containerd's "
+          "config.toml";
+    findings.push_back({"containers", Verdict::kWarn,
+                        SafeText(line) +
+                            "; processes in its containers have no names of pods, namespaces and "
+                            "images",
+                        fix});
+  }
+}
+
 }  // namespace
 
 std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
@@ -192,6 +221,7 @@ std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
                         "its log says more; `systemctl restart profd` if a thread is stuck"});
   if (status.unreadable_size() > 0) findings.push_back(Unreadable(status));
   findings.push_back(Interpreters(status.python()));
+  Containers(status, findings);
   findings.push_back(History(status));
   return findings;
 }

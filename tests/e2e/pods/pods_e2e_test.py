@@ -91,6 +91,7 @@ class Pods(ExportingProfd):
         found = next(one for one in map(self.exported, self.written()) if one)
         self.assertEqual({name: found.get(name) for name in EXPECTED}, EXPECTED)
         self.assertRegex(self.runtimes()[0], f"^containerd .* at {self.runtime.socket}: 2 containers and pods$")
+        self.assertRegex(self.profctl("doctor").stdout, r"(?m)^containers +ok +containerd ")
 
     def runtimes(self):
         return json.loads(self.profctl("status", "--json").stdout)["container_runtimes"]

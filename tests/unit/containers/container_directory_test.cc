@@ -3,7 +3,10 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <string>
+#include <vector>
 
+#include "tests/support/temp_folder.h"
 #include "tests/unit/containers/fake_runtime.h"
 
 namespace profd::containers {
@@ -84,6 +87,15 @@ TEST(ContainerDirectory, WithoutARuntimeNothingIsKnown) {
   EXPECT_EQ(missing.Find("c"), nullptr);
   EXPECT_TRUE(missing.Await(kLong));
   EXPECT_TRUE(missing.Describe().empty());
+}
+
+TEST(ContainerDirectory, SaysWhyARuntimeDoesNotAnswerBehindItsPath) {
+  const test::TempFolder folder;
+  const std::string file = folder.Write("cri.sock", "");
+  ContainerDirectory directory({.sockets = {file}, .pod_labels = {}, .node = ""});
+  (void)directory.Find("c");
+  ASSERT_TRUE(directory.Await(kLong));
+  EXPECT_EQ(directory.Describe(), std::vector{file + ": it is no socket"});
 }
 
 }  // namespace

@@ -141,6 +141,31 @@ TEST_F(DoctorChecksTest, WhatADaemonSays) {
     EXPECT_EQ(finding.verdict, Verdict::kOk) << finding.check;
 }
 
+TEST_F(DoctorChecksTest, WhetherRuntimesOfContainersAnswer) {
+  v1::StatusResponse status;
+  status.set_hook("sched_exit_tp");
+  for (const Finding& finding : CheckStatus(status)) EXPECT_NE(finding.check, "containers");
+  status.add_container_runtimes("containerd v1 at /run/c.sock: 3 containers and pods");
+  status.add_container_runtimes("/run/crio/crio.sock: Permission denied");
+  status.add_container_runtimes("/run/d.sock: it does not answer");
+  status.add_container_runtimes("/run/e.sock: it does not speak CRI v1: unknown service");
+  std::vector<Finding> found;
+  for (const Finding& finding : CheckStatus(status))
+    if (finding.check == "containers") found.push_back(finding);
+  ASSERT_EQ(found.size(), 4u);
+  EXPECT_EQ(found[0].verdict, Verdict::kOk);
+  EXPECT_EQ(found[0].fix, "");
+  for (std::size_t i = 1; i < found.size(); ++i) {
+    EXPECT_EQ(found[i].verdict, Verdict::kWarn);
+    EXPECT_NE(found[i].found.find("have no names of pods"), std::string::npos);
+  }
+  EXPECT_NE(found[1].fix.find("systemctl edit profd"), std::string::npos);
+  EXPECT_NE(found[1].fix.find("ExecStartPre=+setfacl -m u:profd:rw /run/crio/crio.sock;"),
+            std::string::npos);
+  EXPECT_NE(found[2].fix.find("systemctl status containerd"), std::string::npos);
+  EXPECT_NE(found[3].fix.find("disabled_plugins"), std::string::npos);
+}
+
 TEST_F(DoctorChecksTest, WhatTheSamplesOfAProcessSay) {
   const auto well = CheckSamples(testing::SmallProfile(), {});
   for (const Finding& finding : well)
