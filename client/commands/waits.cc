@@ -22,7 +22,8 @@ WaitsVerb::WaitsVerb()
                "each group of threads it shows why they wait, who ends these waits, and "
                "where the time goes in the end: the thread that ended the wait may itself "
                "have waited, for another one. A .dot or .svg file has it as a graph. Of a fleet "
-               "it shows why threads wait and where; on whom is not exported.",
+               "it shows why threads wait and where, not on whom: a history in snapshot mode, "
+               "the default, does not see who ends a wait.",
            .footer = "Examples:\n"
                      "  profctl waits 1234\n"
                      "  profctl waits out.json -o waits.svg\n"

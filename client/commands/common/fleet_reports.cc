@@ -106,7 +106,10 @@ int RunFleetWaits(const FleetTableOptions& options, const Context& context) {
     question.state = "blocked";
     const auto profile = session.Ask(question);
     if (!profile) return profile.error();
-    context.console.Say("on whom threads wait is not exported: profctl waits on a host shows it");
+    context.console.Say(
+        "on whom threads wait is not exported: a history in snapshot mode, the default, does not "
+        "see "
+        "who ends a wait; profctl waits TARGET on a host collects it");
     ReportQuestion report;
     auto keys = ParseReportKeys("wait");
     if (!keys) return keys.error();

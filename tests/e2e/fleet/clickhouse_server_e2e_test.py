@@ -178,9 +178,15 @@ class Refusals(WithServer):
         before = self.last_window(server)
         server.make_table("sample")
         self.await_windows(server, 3, above=before)
+        self.check_sums(server)
+        self.assertEqual(self.gaps(), {})
+
+    def test_older_tables_are_waited_for(self):
+        server = self.server()
+        server.make_tables()
         server.run("DROP TABLE host_window")
-        self.await_error("Code: 60")
-        server.make_table("host_window", columns=TABLES["host_window"][0].replace("lost Array", "other Array"))
+        server.make_table("host_window", columns=TABLES["host_window"][0].replace(", lost ", ", other "))
+        self.export(self.table(self.front(server).port))
         self.await_error("the tables are older than profd", "Code: 16")
         server.run("DROP TABLE host_window")
         server.make_table("host_window")

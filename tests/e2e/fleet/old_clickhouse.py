@@ -50,7 +50,7 @@ TABLES = {
     "clock": (f"service LowCardinality(String), time DateTime, host LowCardinality(String), version String, zone String, "
               f"namespace String, pod String, state {STATES}, wait LowCardinality(String), ns UInt64",
               "MergeTree PARTITION BY toDate(time) ORDER BY (service, time)"),
-    "host_window": ("host LowCardinality(String), time DateTime, seconds Float64, zone String, profd_version String, rows UInt32, "
+    "host_window": ("host LowCardinality(String), time DateTime, nanosecond UInt32, seconds Float64, zone String, profd_version String, rows UInt32, "
                     "other_ns UInt64, gaps Tuple(Array(Tuple(String, UInt64))), lost Tuple(Array(Tuple(String, UInt64)))",
                     "MergeTree PARTITION BY toDate(time) ORDER BY (host, time)"),
 }
