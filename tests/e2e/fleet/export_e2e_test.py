@@ -129,13 +129,20 @@ class Exports(ExportingProfd):
         self.addCleanup(receiver.stop)
         impostor = Receiver(identity=self.certificate("impostor"))
         self.addCleanup(impostor.stop)
+        ours = self.certificate("ours")
+        strict = Receiver(identity=good, client_ca=ours[1])
+        self.addCleanup(strict.stop)
         self.run_program()
         table = 'name = "{}"\nto = "otlp+grpcs://localhost:{}"\ninterval = "2s"\ntls_ca = "' + good[1] + '"\n'
-        self.export(table.format("good", receiver.port) + ONLY_PROGRAM, table.format("bad", impostor.port) + ONLY_PROGRAM)
+        self.export(table.format("good", receiver.port) + ONLY_PROGRAM, table.format("bad", impostor.port) + ONLY_PROGRAM,
+                    table.format("strict", strict.port) + f'tls_certificate = "{ours[1]}"\ntls_key = "{ours[0]}"\n' + ONLY_PROGRAM,
+                    table.format("unknown", strict.port) + ONLY_PROGRAM)
         self.await_requests(receiver, 3)
+        self.await_requests(strict, 1)
         for sums in self.sums(receiver):
             self.check_program(sums)
         self.await_true(lambda: re.search(r"bad: 0 sent.*\n *fails: unavailable", self.status()), "the failure is said")
+        self.await_true(lambda: re.search(r"unknown: 0 sent.*\n *fails: unavailable", self.status()), "the failure is said")
         self.assertFalse(impostor.requests)
 
     def test_requests_over_http(self):

@@ -52,8 +52,9 @@ class Receiver:
     SERVICE = "opentelemetry.proto.collector.profiles.v1development.ProfilesService"
     METHOD = "Export"
 
-    def __init__(self, port=0, identity=None, most_bytes=None):
-        """`identity`: PEM files of a key and its certificate, for TLS. `most_bytes`: of a request."""
+    def __init__(self, port=0, identity=None, most_bytes=None, client_ca=None):
+        """`identity`: PEM files of a key and its certificate, for TLS; `client_ca`: that of who signs the certificates of clients,
+        which need one then. `most_bytes`: of a request."""
         import grpc
 
         self.requests = []
@@ -67,10 +68,10 @@ class Receiver:
             (grpc.method_handlers_generic_handler(self.SERVICE, {self.METHOD: handler}),))
         if identity:
             texts = []
-            for path in identity:
+            for path in (*identity, *([client_ca] if client_ca else [])):
                 with open(path, "rb") as file:
                     texts.append(file.read())
-            secure = grpc.ssl_server_credentials([texts])
+            secure = grpc.ssl_server_credentials([texts[:2]], *texts[2:], require_client_auth=client_ca is not None)
             self.port = self.server.add_secure_port(f"127.0.0.1:{port}", secure)
         else:
             self.port = self.server.add_insecure_port(f"127.0.0.1:{port}")
