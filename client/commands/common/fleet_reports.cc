@@ -108,8 +108,7 @@ int RunFleetWaits(const FleetTableOptions& options, const Context& context) {
     if (!profile) return profile.error();
     context.console.Say(
         "on whom threads wait is not exported: a history in snapshot mode, the default, does not "
-        "see "
-        "who ends a wait; profctl waits TARGET on a host collects it");
+        "see who ends a wait; profctl waits TARGET on a host collects it");
     ReportQuestion report;
     auto keys = ParseReportKeys("wait");
     if (!keys) return keys.error();

@@ -22,8 +22,7 @@ struct Section {
   std::uint32_t part = 0;  // of this table in this window
   bool gzip = false;
   std::string_view body = {};
-  bool is_old =
-      false;  // a profd of before version 2 of the tables has made it: a spool may have it
+  bool is_old = false;  // made by a profd of before version 2 of the tables: a spool may have it
 };
 // "service, hash, last_seen": the columns of its rows, in their order.
 [[nodiscard]] std::string_view ColumnsOf(const Section& section);
