@@ -20,6 +20,7 @@ constexpr std::size_t kMostHeaders = 100;
 constexpr std::size_t kMostHeaderBytes = 4096;
 constexpr std::array kTlsErrors = {CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
                                    CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE};
+constexpr std::array kBrokenErrors = {CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING};
 constexpr int kGzipWindow = 15 + 16;  // the largest one, and a header of gzip
 constexpr int kGzipMemory = 8;
 
@@ -71,14 +72,23 @@ std::string Sha256(std::string_view bytes) {
 }
 
 // What went wrong, from libcurl's code and its text, which may be empty.
-Error ErrorOf(CURLcode code, std::string_view text) {
+Error ErrorOf(CURL* handle, CURLcode code, bool tls, std::string_view text) {
   text = Trimmed(text, " \n");
-  // A refusal of our certificate comes with the code of a lost connection.
-  const bool broke = code == CURLE_RECV_ERROR || code == CURLE_SEND_ERROR;
-  if ((broke && text.find("SSL") != std::string_view::npos) ||
-      std::ranges::find(kTlsErrors, code) != kTlsErrors.end())
-    return Error{ErrorCode::kPermissionDenied,
-                 "tls: " + (text.empty() ? curl_easy_strerror(code) : ValidUtf8(text)), ""};
+  const auto failed = [](std::string_view why) {
+    return Error{ErrorCode::kPermissionDenied, "tls: " + ValidUtf8(why), ""};
+  };
+  if (std::ranges::find(kTlsErrors, code) != kTlsErrors.end())
+    return failed(text.empty() ? curl_easy_strerror(code) : text);
+  if (tls && std::ranges::find(kBrokenErrors, code) != kBrokenErrors.end()) {
+    if (text.find("SSL") != std::string_view::npos) return failed(text);
+    // A server of TLS 1.3 judges our certificate after the handshake, and what it says of that is
+    // often lost when it closes the connection.
+    long connections = 0;
+    curl_easy_getinfo(handle, CURLINFO_NUM_CONNECTS, &connections);
+    if (connections > 0)
+      return failed(
+          "the server has closed a new connection: it may require a certificate, or refuse ours");
+  }
   return Error{ErrorCode::kUnavailable, std::string("http: ") + curl_easy_strerror(code), ""};
 }
 
@@ -162,7 +172,7 @@ Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
           ErrorCode::kExhausted,
           "the answer is longer than " + std::to_string(request.most_answer_bytes >> 20) + " MiB",
           ""};
-    return ErrorOf(code, text.data());
+    return ErrorOf(handle, code, request.url.starts_with("https://"), text.data());
   }
   curl_easy_getinfo(handle, CURLINFO_RESPONSE_CODE, &receiving.answer.status);
   curl_off_t retry_after = 0;
