@@ -13,6 +13,7 @@
 #include "bpf/shared/events.h"
 #include "bpf/shared/labels.h"
 #include "bpf/shared/observer.h"
+#include "bpf/shared/pmu.h"
 #include "bpf/shared/points.h"
 #include "bpf/shared/unwind_table.h"
 
@@ -228,11 +229,14 @@ struct label_record {
 /* A sample with room for the deepest stack, and the most labels. */
 struct sample_buffer {
   struct packing packing;
+  struct profd_pmu_counts counts; /* with PROFD_SAMPLE_COUNTED */
   struct label_record labels;
   union {
     struct profd_sample_event event;
     u64 words[FIXED_WORDS + MAX_TAIL_WORDS];
-    u16 units[((FIXED_WORDS + MAX_TAIL_WORDS) * sizeof(u64) + PROFD_MAX_LABEL_BYTES) / sizeof(u16)];
+    u16 units[((FIXED_WORDS + MAX_TAIL_WORDS) * sizeof(u64) + sizeof(struct profd_pmu_counts) +
+               PROFD_MAX_LABEL_BYTES) /
+              sizeof(u16)];
   };
 };
 

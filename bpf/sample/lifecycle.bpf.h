@@ -2,6 +2,7 @@
 /* Births and deaths of threads: storage, membership, and the events that say so. */
 #pragma once
 
+#include "bpf/sample/counting.bpf.h"
 #include "bpf/sample/emit.bpf.h"
 #include "bpf/sample/followed.bpf.h"
 #include "bpf/sample/observed_clock.bpf.h"
@@ -121,6 +122,7 @@ static __always_inline void thread_forked(struct task_struct* child, int new_pro
     return;
   }
   sessions = sessions_of_child(parent, child, new_process);
+  begin_counting(child, sessions);
   __sync_fetch_and_or(&thread->sessions, sessions);
   read_kernel_accounting(child, &accounting);
   if (sessions && !is_announced(parent, new_process, now)) thread->quiet = QUIET;

@@ -41,7 +41,9 @@ static __always_inline u64 apply_revision(struct task_struct* task, struct threa
   if (!may_report(task, thread)) return 0;
   send_thread_end(task, copy, copy->since_ns, left & ~observed);
   send_observed_clock(task, PROFD_EVENT_THREAD_END, 0, left & observed);
+  if (left & control.pmu_sessions) send_last_sums(task, copy->since_ns, left);
   send_joining(task, copy, copy->since_ns, joined & ~observed);
+  if (joined & control.pmu_sessions) send_first_sums(task, copy->since_ns, joined);
   send_observed_clock(task, PROFD_EVENT_CLOCK, 0, joined & observed);
   return joined;
 }

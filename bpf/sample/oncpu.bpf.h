@@ -4,6 +4,7 @@
 
 #include <linux/bpf_perf_event.h>
 
+#include "bpf/sample/counting.bpf.h"
 #include "bpf/sample/emit.bpf.h"
 #include "bpf/sample/followed.bpf.h"
 #include "bpf/sample/quiet.bpf.h"
@@ -70,10 +71,12 @@ static __always_inline void sample_on_cpu(struct bpf_perf_event_data* ctx) {
   scratch->sample.event.period_ns = weight;
   scratch->sample.event.event.flags |= sibling_flags(scratch->sample.event.event.cpu);
   scratch->sample.event.followed_sessions = followed & control.on_cpu_sessions;
+  if (thread->sessions & control.pmu_sessions) counted_sampled(task, &scratch->sample);
   take_on_cpu_stacks(ctx, &scratch->sample, &scratch->walk, task);
   send_sample(&ring_on_cpu, PROFD_RING_ON_CPU_BYTES, &scratch->sample, &scratch->walk,
               PROFD_COUNTER_ON_CPU_SAMPLES, PROFD_COUNTER_ON_CPU_RING_FULL);
   barrier();
   scratch->busy = 0;
+  if (thread->sessions & control.pmu_sessions) counted_comes(task);
   count_stack_cost(now, sessions);
 }

@@ -80,10 +80,19 @@ static __always_inline void pack_fixed(struct sample_buffer* sample) {
   sample->packing.units = at * WORD_UNITS;
 }
 
+#define COUNT_UNITS (sizeof(struct profd_pmu_counts) / sizeof(u16))
+
+/* Behind `units`; the units of both. */
+static __always_inline u64 append_counts(struct sample_buffer* sample, u64 units) {
+  if (units > MAX_SAMPLE_UNITS) return 0;
+  bpf_probe_read_kernel(&sample->units[units], sizeof(sample->counts), &sample->counts);
+  return units + COUNT_UNITS;
+}
+
 /* Behind `units`; the bytes of both. */
 static __always_inline u64 append_labels(struct sample_buffer* sample, u64 units, u64 bytes) {
   forget(bytes); /* so that the bounds stand here, where the verifier needs them */
-  if (units > MAX_SAMPLE_UNITS || bytes > PROFD_MAX_LABEL_BYTES) return 0;
+  if (units > MAX_SAMPLE_UNITS + COUNT_UNITS || bytes > PROFD_MAX_LABEL_BYTES) return 0;
   if (bytes) bpf_probe_read_kernel(&sample->units[units], bytes, &sample->labels.head);
   return units * sizeof(u16) + bytes;
 }
@@ -94,6 +103,8 @@ static __always_inline u64 finish_sample(struct sample_buffer* sample) {
   struct packing* packing = &sample->packing;
   u32 words;
   u64 units, labels = event->label_bytes, bytes;
+  int counted =
+      event->event.kind == PROFD_EVENT_ON_CPU && (event->event.flags & PROFD_SAMPLE_COUNTED) != 0;
   packing->low = packing->high = packing->second = 0;
   packing->frames = (u32)event->kernel_frames + event->user_frames;
   packing->cfas_end = packing->frames + event->cfas;
@@ -103,6 +114,7 @@ static __always_inline u64 finish_sample(struct sample_buffer* sample) {
   bpf_loop(words, pack_word, &sample, 0);
   units = packing->units;
   if (units > MAX_SAMPLE_UNITS) units = MAX_SAMPLE_UNITS;
+  if (counted) units = append_counts(sample, units);
   event->event.flags |= PROFD_SAMPLE_PACKED;
   bytes = append_labels(sample, units, labels);
   event->event.size = bytes;

@@ -58,6 +58,7 @@ static __always_inline void assign_thread(struct task_struct* task) {
     add_if_new(task, bpf_ktime_get_ns());
     if (observed && is_requested(matched)) begin_recent(task, observed, bpf_ktime_get_ns());
   }
+  begin_counting(task, matched);
   __sync_fetch_and_and(&thread->sessions, matched | ~starting); /* bits may be left from before */
   __sync_fetch_and_or(&thread->sessions, matched);
   __sync_fetch_and_and(&thread->sessions, ~foreign_sessions(task, matched));
@@ -124,8 +125,10 @@ static __always_inline void read_clock(struct seq_file* out, struct task_struct*
   if (!thread || (!sessions && !observed)) return;
   reader = take_buffer(&readers, READERS);
   if (!reader) return;
-  if (sessions && thread->state != PROFD_STATE_DEAD)
+  if (sessions && thread->state != PROFD_STATE_DEAD) {
     write_clock(out, task, thread, sessions, reader);
+    if (sessions & control.pmu_sessions) write_sums(out, task, sessions, reader);
+  }
   if (observed) write_observed_clock(out, task, thread, observed, reader);
   release_buffer(reader);
 }

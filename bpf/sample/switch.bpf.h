@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "bpf/sample/counting.bpf.h"
 #include "bpf/sample/lifecycle.bpf.h"
 #include "bpf/sample/offcpu.bpf.h"
 #include "bpf/sample/record.bpf.h"
@@ -78,19 +79,24 @@ static __always_inline void thread_switches_out(void* ctx, struct task_struct* t
       count(PROFD_COUNTER_UNKNOWN_THREAD);
     return;
   }
+  if (thread->sessions & control.pmu_sessions) counted_leaves(task);
   read_kernel_accounting(task, &accounting);
   read_leaving(task, preempted, task_state, &leaving);
   clock_switch_out(thread, now, &accounting, &leaving);
   if (leaving.state != PROFD_STATE_DEAD) return;
   send_thread_end(task, thread, thread->since_ns,
                   thread->sessions & control.sessions & ~control.observed_sessions);
+  if ((thread->sessions & control.pmu_sessions) && thread->quiet != LEFT_OUT)
+    send_last_sums(task, thread->since_ns, thread->sessions);
   end_exit(thread);
 }
 
 /* A new thread's first switch-in runs no switch-in hook: fork's own way leads to user mode. */
 static __noinline void thread_switches_in_first(struct task_struct* task, u64 now) {
   struct thread* thread = find_clock(task);
-  if (thread) note_switch_in(thread, now, stolen_from_cpu(task));
+  if (!thread) return;
+  note_switch_in(thread, now, stolen_from_cpu(task));
+  if (thread->sessions & control.pmu_sessions) counted_comes(task);
 }
 
 static __always_inline void switch_out(void* ctx, int preempted, struct task_struct* prev,
@@ -137,6 +143,10 @@ static __always_inline void switch_in(void* ctx) {
   }
   sessions = (thread->sessions | thread->followed) & control.off_cpu_sessions;
   if (sessions) take_switch_in(ctx, task, thread, sessions, &interval, state);
+  if (!(thread->sessions & control.pmu_sessions)) return;
+  if (entered) entered = bpf_ktime_get_ns();
+  counted_comes(task);
+  if (entered) add_cost(entered);
 }
 
 static __always_inline void woken(struct task_struct* task) {

@@ -78,6 +78,9 @@ struct profd_control {
   __u64 first_sessions;
   __u64 waker_sessions;  /* of `sessions`, those that want to know who ends waits */
   __u64 switch_sessions; /* of `sessions`, those that record every switch and wake-up */
+  __u64 pmu_sessions;    /* of `sessions`, those for which hardware counters count */
+  __u64 pmu_counters;    /* bit i: enum profd_pmu_counter i is there to be read */
+  __u64 pmu_generation;  /* raised each time the counters are opened */
   /* Where the kernel's entries of interrupts lie, without those of exceptions; both 0: not known.
    */
   __u64 interrupts_begin;

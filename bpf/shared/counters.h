@@ -64,7 +64,11 @@
   X(SWITCHES_RECORDED, INFO, "switches and wake-ups recorded")                                     \
   X(SWITCHES_RING_FULL, LOST, "switches and wake-ups lost: ring full")                             \
   X(SWITCHES_BEYOND_SHARE, LOST,                                                                   \
-    "switches and wake-ups left out: beyond what one process may report")
+    "switches and wake-ups left out: beyond what one process may report")                          \
+  X(PMU_SHARED, INFO,                                                                              \
+    "spans of CPU time in which others used the hardware counters, too: counts are scaled")        \
+  X(PMU_NOT_COUNTED, INFO,                                                                         \
+    "spans of CPU time without counts: hardware counters were in use by others, or not read")
 
 #define PROFD_COUNTER_ENUM(name, kind, text) PROFD_COUNTER_##name,
 enum profd_counter { PROFD_COUNTERS(PROFD_COUNTER_ENUM) PROFD_COUNTER_MAX };

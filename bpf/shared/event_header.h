@@ -33,6 +33,7 @@ enum profd_event_kind {
   PROFD_EVENT_STEP = 11,   /* struct profd_step_event: a thread is where a step begins */
   PROFD_EVENT_SWITCH = 12, /* struct profd_switch_event: a thread is back on a CPU */
   PROFD_EVENT_WAKE = 13,   /* struct profd_wake_event: a thread ends the wait of another one */
+  PROFD_EVENT_PMU = 14,    /* struct profd_pmu_event: what hardware counters count for a thread */
   /* Made by the source in user space, so that recordings have them, too. */
   PROFD_EVENT_MMAP = 16,           /* struct profd_mmap_event: from perf side-band records */
   PROFD_EVENT_PROCESS = 17,        /* struct profd_process_event: what /proc said */

@@ -17,6 +17,7 @@
 #include "bpf/shared/event_header.h"
 #include "bpf/shared/labels.h"
 #include "bpf/shared/limits.h"
+#include "bpf/shared/pmu.h"
 #include "bpf/shared/python_layout.h"
 #include "bpf/shared/shares.h"
 #include "bpf/shared/steps.h"
@@ -80,6 +81,7 @@ struct profd_clock_event {
 /* ON_CPU: whether another thread ran on the next CPU of the same core; neither: not known. */
 #define PROFD_SAMPLE_SIBLING_IDLE 1024
 #define PROFD_SAMPLE_SIBLING_BUSY 2048
+#define PROFD_SAMPLE_COUNTED 4096 /* ON_CPU: it has a struct profd_pmu_counts (pmu.h) */
 /* OFF_CPU of sessions in snapshot mode: an observer has found the thread so at time_ns. */
 #define PROFD_SAMPLE_OBSERVED 32768
 
@@ -156,13 +158,12 @@ enum profd_fd_kind {
  * After `frames` stand `cfas` words, leaf first: index of a user frame << PROFD_CFA_INDEX_SHIFT |
  * CFA (canonical frame address), for frames of files with PROFD_FILE_KEEP_CFA; after those
  * `python_words` of the Python part (python_layout.h). The last `label_bytes` of the event are the
- * record of the thread's labels (labels.h), as it is: of a longer one, the begin.
+ * record of the thread's labels (labels.h), or its begin. Before that: COUNTED, profd_pmu_counts.
  *
  * PACKED: of the words behind the common header, up to `frames`, those are left out that are 0
- * (event.kept), and the tail, up to the labels, is made of units of 16 bits, the lowest of a word
- * first. A word is
- * encoded as its difference d to the last one before it with the same bit 63, or to 0 if there is
- * none; for a CFA word, the one before counts as larger by one index. With B = bit 63:
+ * (event.kept), and the words of the tail are made of units of 16 bits, the lowest of a word first.
+ * A word is encoded as its difference d to the last one before it with the same bit 63, or to 0 if
+ * there is none; for a CFA word, the one before counts as larger by one index. With B = bit 63:
  *   1 unit:  (d + 2^13) << 2 | B, where it has PROFD_UNIT_BITS bits
  *   2 units: (d + 2^28) << 3 | 2 | B, where it has PROFD_TWO_UNITS_BITS bits
  *   4 units: the word itself << 3 | 6 | B; its bits 61 and 62 are as bit 60 in all such words
@@ -269,7 +270,7 @@ struct profd_process_event {
   char blobs[];
 };
 
-/* mode of a session: samples that it has, and whether no client has requested it */
+/* mode of a session: samples that it has, and whether no client has requested it; and pmu.h */
 #define PROFD_SESSION_ON_CPU 1
 #define PROFD_SESSION_OFF_CPU 2
 #define PROFD_SESSION_BACKGROUND 4

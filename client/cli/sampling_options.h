@@ -17,6 +17,7 @@ struct Sampling {
   v1::Mode mode = v1::MODE_WALL;
   bool no_hooks = false;  // snapshot mode
   bool no_wakers = false;
+  bool counters = false;           // hardware counters
   std::vector<std::string> steps;  // as in CollectRequest
 };
 
@@ -26,6 +27,7 @@ struct RawSampling {
   std::string mode = "wall";
   bool no_hooks = false;
   bool no_wakers = false;
+  bool counters = false;
   std::string step;
 };
 
@@ -37,7 +39,8 @@ inline constexpr const char* kTenSecondsOrCommand = "10s, with -- COMMAND until 
 void AddFrequency(Command& command, RawSampling& raw);  // -F
 void AddSampling(Command& command,
                  RawSampling& raw);  // AddFrequency, --budget, -m, --no-hooks, --no-wakers
-void AddStep(Command& command, RawSampling& raw);  // --step
+void AddStep(Command& command, RawSampling& raw);      // --step
+void AddCounters(Command& command, RawSampling& raw);  // --counters
 [[nodiscard]] Result<Sampling> ParseSampling(const RawSampling& raw);
 
 }  // namespace profd::client

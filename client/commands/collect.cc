@@ -331,6 +331,7 @@ CollectVerb::CollectVerb()
                  .names = "--cycles",
                  .into = &raw_.cycles,
                  .help = "take samples by the hardware's cycle counter instead of a timer"});
+  AddCounters(command(), raw_.sampling);
   AddNative(command(), kWhatGroup);
   AddPlaces(command(), kWhatGroup, raw_.places);
   AddOutput(command(), raw_.output);
@@ -445,6 +446,7 @@ v1::CollectRequest RequestFor(const CollectOptions& options, v1::Target target) 
   for (const std::string& step : options.sampling.steps) request.add_steps(step);
   request.set_hardware_cycles(options.hardware_cycles);
   request.set_switches(options.switches);
+  request.set_counters(options.sampling.counters);
   request.set_no_inlined(!options.inlined);
   request.set_no_lines(!options.lines);
   return request;

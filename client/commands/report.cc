@@ -66,6 +66,7 @@ ReportVerb::ReportVerb()
                      "  profctl report 1234\n"
                      "  profctl report out.json --by function --filter 'state = blocked'\n"
                      "  profctl report out.json --by package,state -o packages.csv\n"
+                     "  profctl report 1234 --counters --by function\n"
                      "  profctl report out.json --tree\n"
                      "  profctl report out.json --callers malloc --callees malloc\n"
                      "  profctl report out.json --annotate train.py\n"
@@ -116,7 +117,8 @@ void ReportVerb::AddQuestion() {
                  .names = "--sort",
                  .into = &raw_.sort,
                  .value = "COLUMN",
-                 .help = "self, total, time, running, a state, samples or name",
+                 .help = "self, total, time, running, a state, samples or name; with --counters "
+                         "cycles, instructions or misses, too",
                  .more = "By default it is self, or time where rows are no frames. With total, "
                          "states are those of total."});
   command().Add({.group = kReportGroup,
@@ -131,6 +133,7 @@ void ReportVerb::AddQuestion() {
                  .value = "UNIT",
                  .help = "of tables: " + OneOf(UnitNames()) + "; default share",
                  .words = UnitNames()});
+  AddCounters(command(), source().sampling);
   command().Add({.group = kReportGroup,
                  .names = "--kernel",
                  .into = &raw_.kernel,
@@ -232,6 +235,7 @@ Result<ReportQuestion> ReportVerb::TakeQuestion() const {
     question.unit = unit->unit;
   }
   question.kernel = raw_.kernel;
+  question.counters = source().sampling.counters;
   PROFD_TRY(TakeForm(question));
   PROFD_TRY(TakeSteps(question));
   return question;
@@ -266,6 +270,8 @@ Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
   question.annotate = raw_.annotate;
   question.steps = raw_.steps;
   question.exact = raw_.exact;
+  if (question.counters && (of_tree || fixed))
+    return Usage("--counters is for tables by one key", "leave it out");
   if (fixed) return {};
   return of_tree ? TakeTree(question) : TakeTable(question);
 }
@@ -292,10 +298,13 @@ Result<void> ReportVerb::TakeTable(ReportQuestion& question) const {
   const auto keys = ParseReportKeys(raw_.by.empty() ? "function" : raw_.by);
   if (!keys) return keys.error();
   question.keys = *keys;
+  if (question.counters && question.keys.size() == 2)
+    return Usage("--counters is for tables by one key", "leave out the second one");
   if (!raw_.sort.empty()) {
     if (question.keys.size() == 2)
       return Usage("--sort is for tables by one key", "rows of two are sorted by their time");
     ReportTable none{.key = question.keys.front().get(), .rows = {}, .all = {}};
+    none.counted = question.counters;
     PROFD_TRY(SortRows(none, raw_.sort));
     question.sort = raw_.sort;
   }

@@ -20,12 +20,16 @@ ThreadsVerb::ThreadsVerb()
                     "part of the CPUs that it may use does work, how many of its threads ran at "
                     "once and how many wanted to, and what to change, where the numbers say so. "
                     "For each thread it shows its states, switches, CPUs, and how often it "
-                    "moved how far. The history does not keep how many threads ran at once.",
+                    "moved how far. With --counters it shows what hardware counters have "
+                    "counted, where the host has some. The history does not keep how many "
+                    "threads ran at once.",
            .footer = "Examples:\n"
                      "  profctl threads 1234\n"
+                     "  profctl threads 1234 --counters\n"
                      "  profctl threads out.json -o threads.csv\n"
                      "  profctl threads --since 1h --unit nginx"}) {
   AddSource();
+  AddCounters(command(), source().sampling);
   AddOutputFiles(command(), source().files,
                  "write to FILE: .csv, .json or .txt; may be given again for more files; - is "
                  "standard output");
@@ -37,6 +41,7 @@ ThreadsVerb::ThreadsVerb()
 Result<void> ThreadsVerb::Take() {
   OutputOptions output;
   output.report = Report::kThreads;
+  output.question.counters = source().sampling.counters;
   return TakeSource(std::move(output), "");
 }
 

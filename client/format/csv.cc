@@ -15,6 +15,7 @@
 
 #include "client/format/exporter.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/counters/counts.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
@@ -29,7 +30,9 @@ namespace {
 
 constexpr std::string_view kColumns =
     "process,pid,thread,tid,state,wait,gil,class,operator,phase,labels,waits_for,path,samples,ns,"
-    "function,module,file,line,stack\n";
+    "function,module,file,line,stack";
+// Only where hardware counters have counted.
+constexpr std::string_view kCountColumns = ",counted_ns,cycles,instructions,cache_misses";
 constexpr std::uint64_t kMaxBytes = 4ull << 30;  // of stacks, in all rows
 
 // Also the wide forms, which some spreadsheets take for these.
@@ -64,16 +67,18 @@ struct Key {
 struct Time {
   std::uint64_t samples = 0;
   std::uint64_t ns = 0;
+  Counts counts{};
 };
 
 class Table {
  public:
   Table(const v1::Profile& profile, const StackTree& tree)
-      : profile_(profile), tree_(tree), operators_(profile) {
+      : profile_(profile), counted_(HasCounts(profile)), tree_(tree), operators_(profile) {
     for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
       Time& time = rows_[KeyOf(i)];
       time.samples += profile.samples().count(i);
       time.ns += profile.samples().weight_ns(i);
+      time.counts += CountsAt(profile.samples(), i);
     }
   }
 
@@ -94,7 +99,7 @@ class Table {
     order.reserve(rows_.size());
     for (const auto& row : rows_) order.push_back(&row);
     std::ranges::stable_sort(order, std::ranges::greater(), [](Row row) { return row->second.ns; });
-    out << kColumns;
+    out << kColumns << (counted_ ? kCountColumns : "") << '\n';
     for (const Row row : order) WriteRow(row->first, row->second, out);
   }
 
@@ -144,6 +149,11 @@ class Table {
       out << ',' << Cell(text);
     out << ',' << time.samples << ',' << time.ns << ',';
     WriteStack(key.leaf, out);
+    if (counted_)
+      for (const std::uint64_t number : {time.counts.counted_ns, time.counts.cycles,
+                                         time.counts.instructions, time.counts.cache_misses})
+        out << ',' << number;
+    out << '\n';
   }
 
   void WriteStack(std::uint32_t leaf, std::ostream& out) const {
@@ -168,10 +178,11 @@ class Table {
     stack.reserve(size);
     for (const std::string_view label : std::views::reverse(labels))
       stack.append(stack.empty() ? "" : ";").append(label);
-    out << ',' << Cell(stack) << '\n';
+    out << ',' << Cell(stack);
   }
 
   const v1::Profile& profile_;
+  const bool counted_;  // hardware counters have counted
   const StackTree& tree_;
   const Operators operators_;
   std::map<std::pair<std::uint32_t, std::uint32_t>, std::pair<std::string, std::string>>

@@ -1,6 +1,7 @@
 // pprof: a gzipped profile.proto, for `go tool pprof` and everything else that reads it.
 //
-// Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds; shown at
+// Sample types samples/count, wall/nanoseconds, cpu/nanoseconds and off_cpu/nanoseconds, and where
+// hardware counters have counted cycles/count, instructions/count and cache_misses/count; shown at
 // first: wall, or cpu and off_cpu where only that was sampled. Labels: pid, tid, process, thread,
 // state, wait, gil; of time on a CPU running (working, spinning), class and rule; of blocked time
 // on whom it waits: waits_for, path and path_end; of frameworks operator and phase; and those that
@@ -21,6 +22,7 @@
 #include <vector>
 
 #include "client/profile/check_profile.h"
+#include "client/profile/counters/counts.h"
 #include "client/profile/labels/label_values.h"
 #include "client/profile/on_whom.h"
 #include "client/profile/operators/operators.h"
@@ -67,12 +69,14 @@ struct SampleKey {
 struct SampleValue {
   std::uint64_t count = 0;
   std::uint64_t ns = 0;
+  Counts counts{};
 };
 
 class Builder {
  public:
   Builder(const v1::Profile& profile, const ExportOptions& options)
       : profile_(profile),
+        counted_(HasCounts(profile)),
         operators_(profile),
         style_{.signature = options.signatures,
                .mangled = options.mangled,
@@ -98,6 +102,9 @@ class Builder {
     tables_.SetType(out_.add_sample_type(), "wall", "nanoseconds");
     tables_.SetType(out_.add_sample_type(), "cpu", "nanoseconds");
     tables_.SetType(out_.add_sample_type(), "off_cpu", "nanoseconds");
+    if (counted_)
+      for (const char* type : {"cycles", "instructions", "cache_misses"})
+        tables_.SetType(out_.add_sample_type(), type, "count");
     out_.set_default_sample_type(String(shown));
     tables_.SetType(out_.mutable_period_type(), shown, "nanoseconds");
     out_.set_period(static_cast<std::int64_t>(mode == Mode::kOffCpu ? profile_.off_cpu_period_ns()
@@ -155,6 +162,7 @@ class Builder {
       SampleValue& value = merged[key];
       value.count += samples.count(i);
       value.ns += samples.weight_ns(i);
+      value.counts += CountsAt(samples, i);
     }
     std::uint64_t ids = 0;
     for (const auto& [key, value] : merged) {
@@ -183,6 +191,10 @@ class Builder {
     for (const std::uint64_t number :
          {value.count, value.ns, on_cpu ? value.ns : 0, on_cpu ? 0 : value.ns})
       sample->add_value(static_cast<std::int64_t>(number));
+    if (counted_)
+      for (const std::uint64_t number :
+           {value.counts.cycles, value.counts.instructions, value.counts.cache_misses})
+        sample->add_value(static_cast<std::int64_t>(number));
     const v1::Thread& thread = profile_.threads(static_cast<int>(key.thread));
     const v1::Process& process = profile_.processes(static_cast<int>(thread.process()));
     if (process.group_size() == 0) AddLabel(sample, "pid", process.pid());
@@ -318,6 +330,7 @@ class Builder {
   }
 
   const v1::Profile& profile_;
+  const bool counted_;  // hardware counters have counted
   const Operators operators_;
   const FrameStyle style_;  // pprof itself shows places and what is inlined
   pprof::Profile out_;

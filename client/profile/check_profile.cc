@@ -62,6 +62,11 @@ Result<void> CheckColumns(const v1::Samples& samples) {
     return Corrupt("its sample columns differ in length");
   if (samples.sibling_size() != 0 && samples.sibling_size() != size)
     return Corrupt("its sample columns differ in length");
+  // They are read together.
+  const int counted = samples.counted_ns_size();
+  if ((counted != 0 && counted != size) || samples.cycles_size() != counted ||
+      samples.instructions_size() != counted || samples.cache_misses_size() != counted)
+    return Corrupt("its sample columns differ in length");
   if (samples.rule_node_size() != samples.rule_size())
     return Corrupt("its sample columns differ in length");
   return {};

@@ -36,6 +36,12 @@ void CopySample(const v1::Samples& from, int index, v1::Samples& to) {
   if (from.labels_size() > 0) to.add_labels(from.labels(index));
   if (from.cpu_size() > 0) to.add_cpu(from.cpu(index));
   if (from.sibling_size() > 0) to.add_sibling(from.sibling(index));
+  if (from.counted_ns_size() > 0) {
+    to.add_counted_ns(from.counted_ns(index));
+    to.add_cycles(from.cycles(index));
+    to.add_instructions(from.instructions(index));
+    to.add_cache_misses(from.cache_misses(index));
+  }
 }
 
 constexpr std::uint32_t kLeftOut = ~0u;

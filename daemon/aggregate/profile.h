@@ -12,6 +12,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/aggregate/concurrency/concurrency.h"
+#include "daemon/aggregate/counts/hardware_counts.h"
 #include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/steps/step_events.h"
 #include "daemon/aggregate/switches/thread_switches.h"
@@ -73,6 +74,7 @@ struct ProfileThread {
   bool exited = false;         // inside the session
   bool clock_missing = false;  // the clock was not read: the samples are not scaled
   std::optional<Migrations> migrations;  // of clock.migrations; nothing: not counted by distance
+  std::optional<HardwareCounts> counts;  // exact; nothing: not counted
   std::vector<std::uint16_t> cpus;  // on which samples saw it, ascending; of requested sessions
   // By state: what an edge weighs, as a fraction of weight_ns / count of its sample
   // (sampling_error.h); 0: not known.
@@ -104,6 +106,7 @@ struct ProfileSample {
   std::uint32_t labels = 0;  // 1 + index into label_sets; 0: none
   std::uint16_t cpu = 0;     // kOnCpu, of requested sessions: 1 + its number; 0: not known
   process::Sibling sibling = process::Sibling::kUnknown;  // the same
+  std::uint32_t counts = 0;  // kOnCpu: 1 + index into sample_counts; 0: none
 };
 
 // The nominal periods that were effective from `time_ns` on; 0: no samples of that kind.
@@ -145,9 +148,11 @@ struct Profile {
   std::vector<PathNode> paths;         // a parent comes before its children
   std::vector<PathThread> path_threads;
   std::vector<WakeUpCount> wake_ups;
-  std::vector<Labels> label_sets;  // of requested sessions
-  ThreadSwitches switches;         // of requested sessions that record them
-  StepEvents steps;                // of requested sessions
+  std::vector<Labels> label_sets;             // of requested sessions
+  ThreadSwitches switches;                    // of requested sessions that record them
+  StepEvents steps;                           // of requested sessions
+  HardwareCounters counters_open;             // of sessions that requested them
+  std::vector<HardwareCounts> sample_counts;  // they add up to those of their threads
   std::vector<NamedCount> lost;
   std::vector<NamedCount> dropped;
   std::vector<NamedCount> counters;  // counters that explain, e.g. cut stacks

@@ -10,6 +10,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/points.h"
 #include "daemon/aggregate/concurrency/concurrency_count.h"
+#include "daemon/aggregate/counts/count_scaling.h"
 #include "daemon/aggregate/moved_stacks.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights/weights.h"
@@ -111,6 +112,8 @@ void ProfileAssembly::AddThreads() {
     thread.exited = life.exited;
     thread.clock_missing = life.clock_missing;
     thread.migrations = life.migrations;
+    if (input_.counts != nullptr)
+      thread.counts = input_.counts->OfThread(input, life.began, start_.epoch, end_.epoch);
     if ((mode_ & PROFD_SESSION_BACKGROUND) == 0) thread.cpus = history.cpus();
     profile_.threads.push_back(std::move(thread));
     lives_.push_back(life);
@@ -249,6 +252,7 @@ ProfileSample ProfileAssembly::SampleOf(std::uint32_t thread, const SamplePart& 
     sample.cpu = input_.part_cpus[index].number;
     sample.sibling = input_.part_cpus[index].sibling;
   }
+  if (input_.counts != nullptr) sample.counts = input_.counts->NumberOf(index);
   return sample;
 }
 
@@ -467,8 +471,32 @@ void ProfileAssembly::ScaleThreads() {
   std::vector<std::vector<std::uint32_t>> samples(profile_.threads.size());
   for (std::uint32_t i = 0; i < profile_.samples.size(); ++i)
     samples[profile_.samples[i].thread].push_back(i);
-  for (std::uint32_t thread = 0; thread < samples.size(); ++thread)
+  // Pseudo-samples are made meanwhile, which stand behind all others.
+  for (std::uint32_t thread = 0; thread < samples.size(); ++thread) {
+    const auto first_pseudo = static_cast<std::uint32_t>(profile_.samples.size());
     ScaleThread(thread, samples[thread]);
+    if (input_.counts != nullptr) ShareThreadCounts(thread, samples[thread], first_pseudo);
+  }
+}
+
+void ProfileAssembly::ShareThreadCounts(std::uint32_t thread, std::vector<std::uint32_t> samples,
+                                        std::uint32_t first_pseudo) {
+  for (auto i = first_pseudo; i < profile_.samples.size(); ++i) samples.push_back(i);
+  std::erase_if(samples, [&](auto i) { return profile_.samples[i].state != State::kOnCpu; });
+  std::vector<CountedSample> counted;
+  for (const std::uint32_t i : samples) {
+    const ProfileSample& sample = profile_.samples[i];
+    counted.push_back({sample.counts == 0 ? HardwareCounts{} : input_.counts->At(sample.counts),
+                       sample.weight_ns});
+  }
+  // Of a thread whose counts are not known, samples keep theirs.
+  if (profile_.threads[thread].counts) ShareCounts(*profile_.threads[thread].counts, counted);
+  for (std::size_t i = 0; i < samples.size(); ++i) {
+    profile_.samples[samples[i]].counts = 0;
+    if (IsZero(counted[i].counts)) continue;
+    profile_.sample_counts.push_back(counted[i].counts);
+    profile_.samples[samples[i]].counts = static_cast<std::uint32_t>(profile_.sample_counts.size());
+  }
 }
 
 void ProfileAssembly::ScaleThread(std::uint32_t thread, std::span<const std::uint32_t> samples) {

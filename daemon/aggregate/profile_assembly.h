@@ -43,6 +43,7 @@ struct AssemblyInput {
   const StepEvents* steps = nullptr;    // their threads are indices into `threads`; null: none
   const SwitchLog* switches = nullptr;  // null: they were not recorded
   const std::vector<PartCpu>& part_cpus;
+  const CountLog* counts = nullptr;  // null: no hardware counters count
 };
 
 // Used once, by the thread that builds the profile. The input must outlive it. It fills processes,
@@ -111,6 +112,10 @@ class ProfileAssembly {
   void ScaleThread(std::uint32_t thread, std::span<const std::uint32_t> samples);
   void ScaleState(std::uint32_t thread, std::span<const std::uint32_t> samples,
                   process::State state);
+  // Shares the hardware counts of a thread, once its samples are scaled; those from `first_pseudo`
+  // on are also its.
+  void ShareThreadCounts(std::uint32_t thread, std::vector<std::uint32_t> samples,
+                         std::uint32_t first_pseudo);
   void AddNotSampled(std::uint32_t thread, process::State state, std::uint64_t ns,
                      bool none_sampled);
   struct Pseudo {

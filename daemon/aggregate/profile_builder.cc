@@ -90,6 +90,7 @@ ProfileBuilder::ProfileBuilder(wire::SessionEvent start, ProfileOrigin origin, L
       observed_(start_.epoch_ns, start_.off_cpu_period_ns) {
   if ((start_.mode & PROFD_SESSION_WAKERS) != 0) waits_.emplace(limits.parts);
   if ((start_.mode & PROFD_SESSION_SWITCHES) != 0) switches_.emplace();
+  if (CountersOf(start_.mode).counted != 0) counts_.emplace();
 }
 
 void ProfileBuilder::CountPython(const process::Sample& sample) {
@@ -236,6 +237,8 @@ bool ProfileBuilder::Store(SamplePart part, const symbolize::SymbolizedSample& s
     part_cpus_.back() = {static_cast<std::uint16_t>(symbolized.sample.cpu + 1),
                          symbolized.sample.sibling};
   }
+  if (counts_ && symbolized.sample.counts)
+    counts_->AddPart(*symbolized.sample.counts, parts_.size() - 1);
   samples_ += part.count;
   return true;
 }
@@ -355,6 +358,12 @@ void ProfileBuilder::AddSwitch(const wire::SwitchEvent& event) {
 
 void ProfileBuilder::AddWake(const wire::WakeEvent& event) {
   if (switches_) switches_->Add(event);
+}
+
+void ProfileBuilder::AddPmu(const wire::PmuEvent& event) {
+  if (!counts_) return;
+  const std::uint32_t thread = ThreadIndex(event.header.thread, event.header.process);
+  if (thread != kNoThread) counts_->Add(event, thread);
 }
 
 void ProfileBuilder::AddProcess(const process::ProcessInfoRef& info) {
@@ -495,7 +504,8 @@ std::size_t ProfileBuilder::bytes() const {
   return parts_.capacity() * sizeof(SamplePart) + labels_.bytes() + observed_.bytes() +
          stacks_.bytes() + (waits_ ? waits_->bytes() : 0) + steps_.bytes() +
          part_cpus_.capacity() * sizeof(PartCpu) + (switches_ ? switches_->bytes() : 0) +
-         threads_.size() * kThreadBytes + processes_.size() * kProcessBytes;
+         (counts_ ? counts_->bytes() : 0) + threads_.size() * kThreadBytes +
+         processes_.size() * kProcessBytes;
 }
 
 void ProfileBuilder::AddAllRefusals(Profile& profile) const {
@@ -539,6 +549,7 @@ void ProfileBuilder::DescribeSession(const wire::SessionEvent& end, Profile& pro
   profile.profd_version = origin_.profd_version;
   profile.cpus = origin_.cpus;
   profile.no_hardware_counters = origin_.no_hardware_counters;
+  profile.counters_open = CountersOf(start_.mode);
   profile.cpu_places = origin_.cpu_places;
   profile.hook = source::HookName(start_.hook);
   profile.cost.daemon_cpu_ns =
@@ -567,7 +578,8 @@ Profile ProfileBuilder::Build(const wire::SessionEvent& end, const FrameLookup& 
                             waits_ ? &*waits_ : nullptr,
                             &steps_.steps(),
                             switches_ ? &*switches_ : nullptr,
-                            part_cpus_};
+                            part_cpus_,
+                            counts_ ? &*counts_ : nullptr};
   PeriodChange longest{0, start_.on_cpu_period_ns, start_.off_cpu_period_ns};
   for (const PeriodChange& change : periods_) {
     longest.on_cpu_period_ns = std::max(longest.on_cpu_period_ns, change.on_cpu_period_ns);

@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "daemon/aggregate/counts/count_log.h"
 #include "daemon/aggregate/labels/label_sets.h"
 #include "daemon/aggregate/observed_stacks.h"
 #include "daemon/aggregate/profile.h"
@@ -76,6 +77,7 @@ class ProfileBuilder {
   void AddStepSource(const wire::StepSourceEvent& event) { steps_.AddSource(event); }
   void AddSwitch(const wire::SwitchEvent& event);
   void AddWake(const wire::WakeEvent& event);
+  void AddPmu(const wire::PmuEvent& event);
   // Of the same share the larger count holds. Bounded: at most kMaxBeyondShare are kept.
   void AddBeyondShare(const wire::BeyondShareEvent& event);
   static constexpr std::size_t kMaxBeyondShare = 1'000;
@@ -151,6 +153,7 @@ class ProfileBuilder {
   std::optional<WaitLog> waits_;  // with PROFD_SESSION_WAKERS
   StepLog steps_;
   std::optional<SwitchLog> switches_;  // with PROFD_SESSION_SWITCHES
+  std::optional<CountLog> counts_;     // with hardware counters that count
   std::vector<PartCpu> part_cpus_;     // by part; of requested sessions
   std::vector<ThreadHistory> threads_;
   std::unordered_map<ThreadKey, std::uint32_t> thread_index_;

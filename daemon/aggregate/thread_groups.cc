@@ -240,6 +240,10 @@ void AddMember(const ProfileThread& member, ProfileThread& group) {
   } else {
     group.migrations.reset();
   }
+  if (group.counts && member.counts)
+    AddCounts(*member.counts, *group.counts);
+  else
+    group.counts.reset();
   std::vector<std::uint16_t> cpus;
   std::ranges::set_union(group.cpus, member.cpus, std::back_inserter(cpus));
   group.cpus = std::move(cpus);

@@ -81,6 +81,7 @@ void SessionBuilders::AddEvent(const Event& event, const process::ProcessInfoRef
       running.builder.AddStepSource(event);
     if constexpr (std::is_same_v<Event, wire::SwitchEvent>) running.builder.AddSwitch(event);
     if constexpr (std::is_same_v<Event, wire::WakeEvent>) running.builder.AddWake(event);
+    if constexpr (std::is_same_v<Event, wire::PmuEvent>) running.builder.AddPmu(event);
     if constexpr (std::is_same_v<Event, ExitEvent>) running.builder.AddExit(event);
   });
 }
@@ -91,6 +92,7 @@ template void SessionBuilders::AddEvent(const ExecEvent&, const process::Process
 template void SessionBuilders::AddEvent(const ExitEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const wire::SwitchEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const wire::WakeEvent&, const process::ProcessInfoRef&);
+template void SessionBuilders::AddEvent(const wire::PmuEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const wire::StepEvent&, const process::ProcessInfoRef&);
 template void SessionBuilders::AddEvent(const wire::StepSourceEvent&,
                                         const process::ProcessInfoRef&);

@@ -23,7 +23,7 @@ struct PipelineItem {
   std::variant<process::Sample, wire::ClockEvent, wire::ForkEvent, wire::ExecEvent, wire::ExitEvent,
                wire::SessionEvent, wire::CountersEvent, wire::PeriodsEvent, wire::BeyondShareEvent,
                wire::LabelProcessEvent, wire::StepEvent, wire::StepSourceEvent, wire::SwitchEvent,
-               wire::WakeEvent>
+               wire::WakeEvent, wire::PmuEvent>
       what;
   process::ProcessInfoRef process;
 };

@@ -76,6 +76,7 @@ void WorkerStage::Handle(wire::Event&& event) {
                              std::is_same_v<Type, wire::StepSourceEvent> ||
                              std::is_same_v<Type, wire::SwitchEvent> ||
                              std::is_same_v<Type, wire::WakeEvent> ||
+                             std::is_same_v<Type, wire::PmuEvent> ||
                              std::is_same_v<Type, wire::ExitEvent>) {
           if (sessions == 0) return;
           typed.header.sessions = sessions;

@@ -93,6 +93,7 @@ class ProcessTable {
   void On(const wire::StepSourceEvent&) {}
   void On(const wire::SwitchEvent&) {}
   void On(const wire::WakeEvent&) {}
+  void On(const wire::PmuEvent&) {}
   void On(const wire::PythonProcessEvent&) {}  // of daemon/python
   void On(const wire::PythonCodeEvent&) {}
   void On(const wire::SessionEvent& event);

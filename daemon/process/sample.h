@@ -114,8 +114,9 @@ struct Sample {
   // `frames`. SampleSymbolizer moves them out; the flag stays.
   std::vector<AddressFrame> unmerged_python;
   bool merge_failed = false;
-  std::string labels;                 // the thread's record, label_record.h; "": it has none
-  LabelKeysRef label_keys = nullptr;  // of its process, at that time; not null with `labels`
+  std::optional<profd_pmu_counts> counts{};  // on-CPU: of hardware counters
+  std::string labels;                        // the thread's record, label_record.h; "": it has none
+  LabelKeysRef label_keys = nullptr;         // of its process, at that time; not null with `labels`
 };
 
 }  // namespace profd::process

@@ -75,6 +75,7 @@ Sample Sampler::Place(const wire::StackEvent& event) {
   sample.futex_owner = event.futex_owner;
   sample.wake_up = event.wake_up;
   sample.observation = event.observation;
+  sample.counts = event.counts;
   sample.stack_flags = event.stack_flags;
   sample.missing_stack_bytes = event.missing_stack_bytes;
   // Of a program that the process does not run any more, a record would be read by chance.

@@ -24,6 +24,10 @@ namespace {
 using wire::PollStatus;
 
 constexpr std::size_t kSymbolCacheBytes = 64u << 20;
+// What the mode of a session says of hardware counters.
+constexpr std::uint32_t kCounters = PROFD_SESSION_COUNTED |
+                                    PROFD_SESSION_COUNTERS_MASK << PROFD_SESSION_COUNTERS_SHIFT |
+                                    PROFD_SESSION_COUNTERS_REFUSED;
 
 // The smaller one that is not 0.
 std::uint64_t Finest(std::uint64_t a, std::uint64_t b) {
@@ -137,6 +141,7 @@ Result<ReplayRun::Extent> ReplayRun::Scan(recording::ReplaySource& source) {
     if (!extent.start) extent.start = *session;
     if ((session->mode & PROFD_SESSION_WAKERS) != 0) extent.wakers = true;
     if ((session->mode & PROFD_SESSION_SWITCHES) != 0) extent.switches = true;
+    if ((session->mode & PROFD_SESSION_COUNTED) != 0) extent.counters |= session->mode & kCounters;
     extent.on_cpu_period_ns = Finest(extent.on_cpu_period_ns, session->on_cpu_period_ns);
     extent.off_cpu_period_ns = Finest(extent.off_cpu_period_ns, session->off_cpu_period_ns);
   };
@@ -160,7 +165,8 @@ wire::SessionEvent ReplayRun::Boundary(const wire::SessionEvent& recorded,
   event.mode = (requested.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
                (requested.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
                (HasWakers(requested) ? PROFD_SESSION_WAKERS : 0u) |
-               (extent_.switches && requested.switches ? PROFD_SESSION_SWITCHES : 0u);
+               (extent_.switches && requested.switches ? PROFD_SESSION_SWITCHES : 0u) |
+               (requested.counters ? extent_.counters : 0u);
   event.on_cpu_period_ns = std::max(requested.on_cpu_period_ns, extent_.on_cpu_period_ns);
   event.off_cpu_period_ns = std::max(session::NearestOffCpuPeriodNs(requested.off_cpu_period_ns),
                                      extent_.off_cpu_period_ns);

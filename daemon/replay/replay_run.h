@@ -34,8 +34,9 @@ class ReplayRun {
     std::optional<wire::SessionEvent> end;    // the last
     std::uint64_t on_cpu_period_ns = 0;       // finest of all
     std::uint64_t off_cpu_period_ns = 0;
-    bool wakers = false;    // of some: who ends waits was captured
-    bool switches = false;  // of some: they were recorded
+    bool wakers = false;         // of some: who ends waits was captured
+    bool switches = false;       // of some: they were recorded
+    std::uint32_t counters = 0;  // of some: PROFD_SESSION_COUNTED, and what it says of counters
   };
 
   ReplayRun(std::string path, Extent extent, std::unique_ptr<recording::ReplaySource> source)

@@ -76,6 +76,11 @@ struct SessionSpec {
   // Every switch of its members is recorded, and with wakers every wake-up. Only with hooks and
   // off-CPU samples.
   bool switches = false;
+  // Hardware counters count for its members, where the host has some. Only with hooks.
+  bool counters = false;
+  // Bit i: enum profd_pmu_counter i does; whether a right is missing. The source sets both.
+  std::uint32_t open_counters = 0;
+  bool counters_refused = false;
   // What is watched to see where steps begin. Of PROFD_MAX_STEP_SOURCES at most.
   std::vector<StepSpec> steps{};
   // No client has requested `steps`: they are watched if the target turns out to be few.
@@ -93,6 +98,8 @@ struct SourceLevels {
   std::string snapshot;      // "sleepable iterator" or why there is none
   std::string observers;     // of snapshot mode: "2 observers", or why there are none
   std::string on_cpu_clock;  // "cpu-clock", "cycles"
+  std::string
+      counters;  // "cycles, instructions, cache misses", or a sentence that says why there are none
   std::vector<std::string> missing_capabilities;  // without these less is visible; often none
 };
 

@@ -101,7 +101,8 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const SourceReaders& reader
                                                      .rings = *std::move(rings),
                                                      .wanted = *std::move(wanted),
                                                      .unwind_maps = *std::move(unwind_maps),
-                                                     .wake = *std::move(wake)},
+                                                     .wake = *std::move(wake),
+                                                     .counters = options.counters},
                                                     readers));
   }
   return last;
@@ -118,12 +119,14 @@ BpfSource::BpfSource(Parts parts, const SourceReaders& readers)
                         objects_->control()),
       label_processes_(objects_->label_processes_fd(), objects_->control()),
       on_cpu_events_(objects_->on_cpu_program_fd()),
+      pmu_events_(objects_->pmu_fds(), objects_->control(), parts.counters),
       pending_(std::move(parts.wake)),
       backfill_(ProcessReader(proc_, readers.processes), clock_),
       cpu_places_(features_.cpu_places),
       sessions_({.objects = *objects_,
                  .side_band = side_band_,
                  .on_cpu_events = on_cpu_events_,
+                 .pmu_events = pmu_events_,
                  .pending = pending_,
                  .proc = proc_,
                  .clock = clock_,
@@ -257,6 +260,7 @@ session::SourceStatus BpfSource::Status() const {
   status.levels.observers = sessions_.DescribeObservers();
   status.levels.on_cpu_clock =
       on_cpu_events_.clock() == session::OnCpuClock::kCpuClock ? "cpu-clock" : "cycles";
+  status.levels.counters = pmu_events_.Describe();
   status.online_cpus = online ? static_cast<std::uint32_t>(online->size()) : 0;
   status.counters = ReadCounters();
   status.switches = status.counters[PROFD_COUNTER_SWITCHES];

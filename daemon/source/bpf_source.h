@@ -24,6 +24,7 @@
 #include "daemon/source/bpf/share_map.h"
 #include "daemon/source/bpf/wanted_ring.h"
 #include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/perf/pmu_events.h"
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/probe/features.h"
 #include "daemon/source/procfs/backfill.h"
@@ -45,6 +46,8 @@ struct BpfSourceOptions {
   std::optional<profd_hook> force_hook = std::nullopt;  // only this level of hooks (tests)
   // No better than this (tests).
   ObserverKind best_observers = ObserverKind::kProgram;
+  // What counts as cycles, instructions and cache misses (tests: where there is no PMU).
+  PmuEvents::Attributes counters = HardwareCounterAttributes();
 };
 
 // Loads and attaches once, at Create; from then on every thread's clock runs. Poll is called by the
@@ -125,6 +128,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
     WantedRing wanted;
     std::unique_ptr<LiveUnwindMaps> unwind_maps;
     UniqueFd wake;
+    PmuEvents::Attributes counters;
   };
   BpfSource(Parts parts, const SourceReaders& readers);
 
@@ -156,6 +160,7 @@ class BpfSource : public wire::EventSource, public session::SessionControl {
   mutable UserNames users_{"/etc/passwd"};
   SideBand side_band_;
   OnCpuEvents on_cpu_events_;
+  PmuEvents pmu_events_;
   PendingEvents pending_;
   Backfill backfill_;
   Counter processes_gone_;

@@ -140,6 +140,12 @@ Result<Event> DecodeStack(Bytes bytes, std::uint16_t kind) {
   if (fixed.label_bytes > PROFD_MAX_LABEL_BYTES || fixed.label_bytes > tail.size())
     return Corrupt(kind, "labels beyond its end");
   event.labels = TextOf(tail.last(fixed.label_bytes));
+  if (kind == PROFD_EVENT_ON_CPU && (fixed.event.flags & PROFD_SAMPLE_COUNTED) != 0) {
+    const Bytes before = tail.first(tail.size() - fixed.label_bytes);
+    if (before.size() < sizeof(profd_pmu_counts)) return Corrupt(kind, "counts beyond its end");
+    std::memcpy(&event.counts.emplace(), before.last(sizeof(profd_pmu_counts)).data(),
+                sizeof(profd_pmu_counts));
+  }
   return Event(std::move(event));
 }
 
@@ -246,8 +252,11 @@ Result<Event> DecodeSession(Bytes bytes, std::uint16_t kind) {
   if (!Split(bytes, fixed, tail)) return Corrupt(kind, "shorter than its fixed part");
   if (fixed.session >= PROFD_MAX_SESSIONS) return Corrupt(kind, "number out of range");
   constexpr std::uint32_t kSamples = PROFD_SESSION_ON_CPU | PROFD_SESSION_OFF_CPU;
+  constexpr std::uint32_t kCounters = PROFD_SESSION_COUNTED |
+                                      PROFD_SESSION_COUNTERS_MASK << PROFD_SESSION_COUNTERS_SHIFT |
+                                      PROFD_SESSION_COUNTERS_REFUSED;
   constexpr std::uint32_t kKnown = kSamples | PROFD_SESSION_BACKGROUND | PROFD_SESSION_OBSERVED |
-                                   PROFD_SESSION_WAKERS | PROFD_SESSION_SWITCHES;
+                                   PROFD_SESSION_WAKERS | PROFD_SESSION_SWITCHES | kCounters;
   if ((fixed.mode & kSamples) == 0 || (fixed.mode & ~kKnown) != 0)
     return Corrupt(kind, "unknown mode");
   if (fixed.target_bytes > tail.size()) return Corrupt(kind, "target beyond its end");
@@ -361,6 +370,17 @@ Result<Event> DecodeWake(Bytes bytes) {
                          .wakee = {fixed.wakee_tid, fixed.wakee_start_ns}});
 }
 
+Result<Event> DecodePmu(Bytes bytes) {
+  profd_pmu_event fixed;
+  Bytes tail;
+  if (!Split(bytes, fixed, tail)) return Corrupt(PROFD_EVENT_PMU, "shorter than its fixed part");
+  return Event(PmuEvent{.header = HeaderFrom(fixed.event),
+                        .end = (fixed.event.flags & PROFD_PMU_END) != 0,
+                        .epoch = fixed.epoch,
+                        .at_epoch = fixed.at_epoch,
+                        .final = fixed.final});
+}
+
 Result<Event> DecodeStepSource(Bytes bytes) {
   profd_step_source_event fixed;
   Bytes tail;
@@ -402,7 +422,7 @@ bool ReadHeader(Bytes bytes, profd_event& header) {
 }
 
 bool IsKnown(std::uint16_t kind) {
-  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_WAKE) ||
+  return (kind >= PROFD_EVENT_ON_CPU && kind <= PROFD_EVENT_PMU) ||
          (kind >= PROFD_EVENT_MMAP && kind < kEventKinds);
 }
 
@@ -446,6 +466,8 @@ Result<Event> DecodeKind(Bytes bytes, std::uint16_t kind) {
       return DecodeSwitch(bytes);
     case PROFD_EVENT_WAKE:
       return DecodeWake(bytes);
+    case PROFD_EVENT_PMU:
+      return DecodePmu(bytes);
     case PROFD_EVENT_STEP_SOURCE:
       return DecodeStepSource(bytes);
     default:

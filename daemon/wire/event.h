@@ -11,6 +11,7 @@
 #include "bpf/shared/control.h"
 #include "bpf/shared/events.h"
 #include "daemon/wire/event_header.h"
+#include "daemon/wire/pmu_event.h"
 #include "daemon/wire/python_event.h"
 
 namespace profd::wire {
@@ -76,6 +77,8 @@ struct StackEvent {
   std::vector<PythonFrame> python;                   // leaf first
   // The thread's record (bpf/shared/labels.h), perhaps only its begin; "": it has none.
   std::string labels;
+  // kOnCpu: what hardware counters have counted since the thread's last reading.
+  std::optional<profd_pmu_counts> counts{};
 };
 
 // Migrations by distance.
@@ -237,7 +240,7 @@ struct CountersEvent {
 using Event = std::variant<StackEvent, ClockEvent, ForkEvent, ExecEvent, CommEvent, ExitEvent,
                            MmapEvent, ProcessEvent, SessionEvent, CountersEvent, PythonProcessEvent,
                            PythonCodeEvent, PeriodsEvent, BeyondShareEvent, LabelProcessEvent,
-                           StepEvent, StepSourceEvent, SwitchEvent, WakeEvent>;
+                           StepEvent, StepSourceEvent, SwitchEvent, WakeEvent, PmuEvent>;
 
 [[nodiscard]] const EventHeader& HeaderOf(const Event& event);
 

@@ -52,6 +52,8 @@ const char* KindName(std::uint16_t kind) {
       return "switch";
     case PROFD_EVENT_WAKE:
       return "wake";
+    case PROFD_EVENT_PMU:
+      return "hardware counts";
     case PROFD_EVENT_STEP_SOURCE:
       return "step source";
     default:

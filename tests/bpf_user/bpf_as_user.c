@@ -14,6 +14,7 @@
 #include "bpf/thread/clock_reading.bpf.h"
 #include "bpf/thread/exiting.bpf.h"
 #include "bpf/thread/kernel_clock.bpf.h"
+#include "bpf/thread/pmu.bpf.h"
 #include "bpf/thread/share.bpf.h"
 #include "tests/bpf_user/user_maps.h"
 
@@ -22,11 +23,15 @@ static void* random_context;
 static long (*memory_reader)(void* context, void* to, __u32 bytes, __u64 from);
 static void* memory_context;
 static __u64 stack_pointer;
+static struct pmu_state pmu;
+static struct bpf_perf_event_value pmu_values[PROFD_PMU_COUNTERS];
+static int pmu_missing;
 
 void* bpf_map_lookup_elem(void* map, const void* key) {
   const u32 index = *(const u32*)key;
   if (map == &counters) return user_find_counter(index);
   if (map == &shares) return NULL;
+  if (map == &pmu_states) return &pmu;
   if (map == &wanted_recently) return user_find_recently();
   if (map == &unwind_file_ids) return user_find_file_id(key);
   if (map == &python_processes) return user_find_python(index);
@@ -41,6 +46,15 @@ void* bpf_map_lookup_elem(void* map, const void* key) {
 long bpf_map_update_elem(void* map, const void* key, const void* value, __u64 flags) {
   (void)map, (void)key, (void)value, (void)flags;
   return -1;
+}
+
+long bpf_perf_event_read_value(void* map, __u64 flags, struct bpf_perf_event_value* to,
+                               __u32 bytes) {
+  void* const maps[] = {&pmu_cycles, &pmu_instructions, &pmu_cache_misses};
+  if (pmu_missing || flags != BPF_F_CURRENT_CPU || bytes != sizeof(*to)) return -2;
+  for (int i = 0; i < PROFD_PMU_COUNTERS; i++)
+    if (map == maps[i]) *to = pmu_values[i];
+  return 0;
 }
 
 void* bpf_ringbuf_reserve(void* ring, __u64 bytes, __u64 flags) {
@@ -99,6 +113,8 @@ struct profd_constants* user_constants(void) { return (struct profd_constants*)&
 
 void user_reset(void) {
   stack_pointer = 0;
+  memset(&pmu, 0, sizeof(pmu));
+  pmu_missing = 0;
   memset((void*)&control, 0, sizeof(control));
   memset((void*)&constants, 0, sizeof(constants));
   memset(&words, 0, sizeof(words));
@@ -250,13 +266,15 @@ __u64 user_on_cpu_weight(__u64 requested_sessions, __u64 background_period, __u6
   return on_cpu_weight(sessions, ticked);
 }
 
-__u64 user_finish_sample(struct profd_sample_event* event, const void* labels) {
+__u64 user_finish_sample(struct profd_sample_event* event, const void* labels,
+                         const struct profd_pmu_counts* counts) {
   static struct sample_buffer sample;
   const __u64 words =
       (__u64)event->kernel_frames + event->user_frames + event->cfas + event->python_words;
   memset(&sample, 0x5a, sizeof(sample)); /* what the last one left */
   memcpy(sample.words, event, sizeof(*event) + words * sizeof(__u64));
   if (labels) memcpy(&sample.labels.head, labels, event->label_bytes);
+  if (counts) sample.counts = *counts;
   const __u64 bytes = finish_sample(&sample);
   memcpy(event, sample.words, bytes);
   return bytes;
@@ -350,4 +368,37 @@ struct user_step_name user_read_step_name(__u32 naming, __u64 address) {
   name.bytes = buffer.name_bytes;
   memcpy(name.text, buffer.name, PROFD_STEP_NAME_BYTES);
   return name;
+}
+
+void user_set_pmu(__u64 now, const struct user_counter_value values[PROFD_PMU_COUNTERS],
+                  int missing) {
+  user_set_time(now);
+  for (int i = 0; i < PROFD_PMU_COUNTERS; i++) {
+    pmu_values[i].counter = values[i].counter;
+    pmu_values[i].enabled = values[i].enabled;
+    pmu_values[i].running = values[i].running;
+  }
+  pmu_missing = missing;
+}
+
+struct user_pmu_thread* user_pmu_thread_new(void) {
+  struct pmu_thread* thread = calloc(1, sizeof(*thread));
+  if (!thread) abort();
+  return (struct user_pmu_thread*)thread;
+}
+void user_pmu_thread_free(struct user_pmu_thread* thread) { free(thread); }
+
+void user_counted_comes(__u64 task) { open_span(this_pmu(), task); }
+
+int user_counted_leaves(struct user_pmu_thread* thread, __u64 task,
+                        struct profd_pmu_counts* counted) {
+  return close_span(this_pmu(), (struct pmu_thread*)thread, task, counted);
+}
+
+void user_hold_pmu(int held) { pmu.busy = held; }
+
+struct profd_pmu_event user_read_sums_of(const struct user_pmu_thread* thread) {
+  struct profd_pmu_event event = {};
+  read_sums((const struct pmu_thread*)thread, &event);
+  return event;
 }

@@ -103,6 +103,26 @@ struct user_sums {
 struct user_totals user_read_sums(struct user_totals* totals, __u64 begin, __u64 epoch, __u64 now,
                                   const struct user_sums* sums);
 
+/* Hardware counters of one CPU: what they show next, by enum profd_pmu_counter; `missing`: they
+ * cannot be read. */
+struct user_counter_value {
+  __u64 counter;
+  __u64 enabled;
+  __u64 running;
+};
+void user_set_pmu(__u64 now, const struct user_counter_value values[PROFD_PMU_COUNTERS],
+                  int missing);
+struct user_pmu_thread;
+struct user_pmu_thread* user_pmu_thread_new(void);
+void user_pmu_thread_free(struct user_pmu_thread* thread);
+/* What the hooks do where `task` comes and leaves; 1: the span was counted, and this is it. */
+void user_counted_comes(__u64 task);
+int user_counted_leaves(struct user_pmu_thread* thread, __u64 task,
+                        struct profd_pmu_counts* counted);
+/* The same while a program that this one interrupts reads the counters. */
+void user_hold_pmu(int held);
+struct profd_pmu_event user_read_sums_of(const struct user_pmu_thread* thread);
+
 /* Shares. */
 int user_take_one(struct profd_share* share, __u64 now, __u64 per_second, __u64 at_once);
 __u32 user_count_wait(struct profd_share* share, __u64 now, __u64 in_block);
@@ -136,8 +156,9 @@ void user_walk(struct profd_sample_event* event, const struct user_registers* re
                int is_64_bit, int task_reader);
 
 /* Packs a sample in place; returns the bytes that it takes then. `labels`: event->label_bytes of
- * them, or null. */
-__u64 user_finish_sample(struct profd_sample_event* event, const void* labels);
+ * them, or null. `counts`: with PROFD_SAMPLE_COUNTED. */
+__u64 user_finish_sample(struct profd_sample_event* event, const void* labels,
+                         const struct profd_pmu_counts* counts);
 
 /* Reads the labels of a thread of process event->event.pid, the one of which user_set_labels has
  * spoken, into `record`, which has room for PROFD_MAX_LABEL_BYTES. Sets event->label_bytes. */

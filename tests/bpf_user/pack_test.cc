@@ -1,6 +1,7 @@
 // What the programs pack the decoder unpacks.
 #include <gtest/gtest.h>
 
+#include <optional>
 #include <random>
 #include <span>
 #include <string>
@@ -36,10 +37,16 @@ class PackTest : public testing::Test {
     event->cfas = static_cast<__u16>(cfas.size());
     event->python_words = static_cast<__u16>(python.size());
     event->label_bytes = static_cast<__u16>(labels_.size());
-    buffer.resize(buffer.size() + PROFD_MAX_LABEL_BYTES / sizeof(std::uint64_t));
+    if (counts_) {
+      event->event.kind = PROFD_EVENT_ON_CPU;
+      event->event.flags |= PROFD_SAMPLE_COUNTED;
+    }
+    buffer.resize(buffer.size() +
+                  (PROFD_MAX_LABEL_BYTES + sizeof(profd_pmu_counts)) / sizeof(std::uint64_t));
     event = reinterpret_cast<profd_sample_event*>(buffer.data());
     const auto bytes =
-        std::as_bytes(std::span(buffer)).first(user_finish_sample(event, labels_.data()));
+        std::as_bytes(std::span(buffer))
+            .first(user_finish_sample(event, labels_.data(), counts_ ? &*counts_ : nullptr));
     EXPECT_EQ(event->event.size, bytes.size());
     std::span<const std::byte> tail;
     profd_sample_event read{};
@@ -54,6 +61,7 @@ class PackTest : public testing::Test {
   std::size_t units_ = 0;  // of the tail
   std::size_t bytes_ = 0;  // of all of it
   std::string labels_;
+  std::optional<profd_pmu_counts> counts_;
   profd_sample_event fixed_{};  // last: it has a tail
 };
 
@@ -62,6 +70,28 @@ constexpr std::uint64_t kLibrary = 0x7f31'2200'0000;
 constexpr std::uint64_t kProgram = 0x5581'0000'0000;
 constexpr std::uint64_t kStack = 0x7ffc'0000'1000;
 constexpr std::uint64_t kCfaStep = std::uint64_t{1} << PROFD_CFA_INDEX_SHIFT;
+
+TEST_F(PackTest, CountsStandBeforeLabels) {
+  const Words kernel{kKernelText + 0x500, kKernelText + 0x9000};
+  const Words user{kLibrary + 0x100, kProgram};
+  for (const std::string& labels : {std::string(), std::string("a record of labels")}) {
+    labels_ = labels;
+    counts_.reset();
+    const auto plain = Through(kernel, user, {}, {});
+    const std::size_t plain_bytes = bytes_;
+    EXPECT_FALSE(plain.counts);
+    counts_ = profd_pmu_counts{.counted_ns = 1, .counts = {2, ~std::uint64_t{0}, 4}};
+    const auto counted = Through(kernel, user, {}, {});
+    EXPECT_EQ(bytes_, plain_bytes + sizeof(profd_pmu_counts));
+    ASSERT_TRUE(counted.counts);
+    EXPECT_EQ(counted.counts->counted_ns, 1u);
+    EXPECT_EQ(counted.counts->counts[PROFD_PMU_CYCLES], 2u);
+    EXPECT_EQ(counted.counts->counts[PROFD_PMU_INSTRUCTIONS], ~std::uint64_t{0});
+    EXPECT_EQ(counted.counts->counts[PROFD_PMU_CACHE_MISSES], 4u);
+    EXPECT_EQ(counted.labels, labels);
+    EXPECT_EQ(counted.user_frames, user);
+  }
+}
 
 TEST_F(PackTest, FramesOfOneFileTakeHalfOfTheirBytesOrLess) {
   const Words kernel{kKernelText + 0x500, kKernelText + 0x9000, kKernelText + 0x7040};

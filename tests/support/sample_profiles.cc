@@ -509,6 +509,45 @@ v1::Profile FramePointerProfile(std::uint32_t certain, std::uint32_t uncertain) 
   return maker.Make();
 }
 
+v1::Profile CountedProfile() {
+  ProfileMaker maker;
+  const auto fast = maker.AddThread(4242, "fast");
+  const auto chaser = maker.AddThread(4243, "chaser");
+  maker.Add(fast, {"main", "multiply"}, Running(500, 50));
+  maker.Add(fast, {"main", "allocate"}, Running(100, 10));
+  maker.Add(fast, {"main", "wait"}, Blocked(v1::WAIT_LOCK, 400, 40));
+  maker.Add(chaser, {"main", "chase"}, Running(300, 30));
+  maker.Add(chaser, {"main", "allocate"}, Running(100, 9));
+  maker.Add(chaser, {"main", "wait"}, Blocked(v1::WAIT_LOCK, 600, 60));
+  v1::Profile profile = maker.Make();
+  v1::HardwareCounters& counters = *profile.mutable_hardware_counters();
+  counters.set_cycles(true);
+  counters.set_instructions(true);
+  counters.set_cache_misses(true);
+  v1::Samples& samples = *profile.mutable_samples();
+  for (int i = 0; i < samples.thread_size(); ++i) {
+    const v1::StackNode& leaf = profile.nodes(static_cast<int>(samples.node(i)) - 1);
+    const std::string& name = profile.frames(static_cast<int>(leaf.frame())).name();
+    const bool ran = samples.state(i) == v1::STATE_ON_CPU;
+    const std::uint64_t cycles = ran ? 3 * samples.weight_ns(i) : 0;
+    const std::uint64_t instructions = name == "multiply" ? cycles * 2
+                                       : name == "chase"  ? cycles / 8
+                                                          : cycles;
+    const std::uint64_t misses = name == "chase" ? instructions / 5 : 0;
+    samples.add_counted_ns(ran ? samples.weight_ns(i) : 0);
+    samples.add_cycles(cycles);
+    samples.add_instructions(instructions);
+    samples.add_cache_misses(misses);
+    v1::HardwareCounts& sum =
+        *profile.mutable_threads(static_cast<int>(samples.thread(i)))->mutable_counters();
+    sum.set_counted_ns(sum.counted_ns() + samples.counted_ns(i));
+    sum.set_cycles(sum.cycles() + cycles);
+    sum.set_instructions(sum.instructions() + instructions);
+    sum.set_cache_misses(sum.cache_misses() + misses);
+  }
+  return profile;
+}
+
 v1::Profile SwitchesProfile() {
   constexpr std::uint64_t kMs = 1'000'000;
   ProfileMaker maker;

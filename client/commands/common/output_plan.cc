@@ -135,7 +135,10 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   const bool terminal = to_stdout && IsTerminal(STDOUT_FILENO);
   const std::size_t width = terminal ? WidthOf(STDOUT_FILENO) : kFileWidth;
   const Palette palette(to_stdout && UseColor(context.global.color, STDOUT_FILENO));
-  const ReportLook look{.width = width, .palette = palette, .complete = context.global.verbose};
+  const ReportLook look{.width = width,
+                        .palette = palette,
+                        .complete = context.global.verbose,
+                        .counters = output.question.counters};
   if (report_ == Report::kWaits) return RenderWaitReport(output.report, profile, look);
   if (report_ == Report::kThreads) return RenderThreadReport(output.report, profile, look);
   if (report_ == Report::kReport)

@@ -62,9 +62,13 @@ class Rendering {
 
   [[nodiscard]] Result<std::string> Table() const {
     ReportTable table = TableBy(*question_.keys[0], profile_, table_options_);
+    const bool counted = table.counted;
+    table.counted = counted || question_.counters;  // of what is not counted all rows are equal
     PROFD_TRY(SortRows(table, question_.sort));
+    table.counted = counted;
     if (report_ != Report::kReport) return Rows(SheetOf(table));
-    return RenderReport(profile_, table, question_, view_);
+    return question_.counters && counted ? RenderCounters(profile_, table, question_, view_)
+                                         : RenderReport(profile_, table, question_, view_);
   }
 
   [[nodiscard]] Result<std::string> Cross() const {

@@ -18,6 +18,7 @@ struct ReportLook {
   std::size_t width = 80;  // of tables
   Palette palette{};
   bool complete = false;
+  bool counters = false;  // of threads: the user wants hardware counters
 };
 
 struct ReportFormat {

@@ -28,8 +28,10 @@ std::string RenderThreadReport(Report report, const v1::Profile& profile, const 
     case Report::kThreadsJson:
       return ThreadsJson(profile);
     default:
-      return RenderThreads(
-          profile, {.width = look.width, .palette = look.palette, .complete = look.complete});
+      return RenderThreads(profile, {.width = look.width,
+                                     .palette = look.palette,
+                                     .complete = look.complete,
+                                     .counters = look.counters});
   }
 }
 

@@ -209,6 +209,8 @@ std::vector<Finding> CheckStatus(const v1::StatusResponse& status) {
                         "runnable and blocked are split by " + status.split() +
                             ", on-CPU samples by " + status.on_cpu_clock(),
                         ""});
+  if (!status.hardware_counters().empty())
+    findings.push_back({"counters", Verdict::kOk, status.hardware_counters(), ""});
   for (const v1::MissingCapability& missing : status.missing_capabilities())
     findings.push_back({"rights", Verdict::kWarn,
                         missing.name() + " is missing; not to be seen: " + missing.cost(),

@@ -71,6 +71,10 @@ void SortByTime(v1::Samples& samples) {
   Arrange(*samples.mutable_labels(), order);
   Arrange(*samples.mutable_cpu(), order);
   Arrange(*samples.mutable_sibling(), order);
+  Arrange(*samples.mutable_counted_ns(), order);
+  Arrange(*samples.mutable_cycles(), order);
+  Arrange(*samples.mutable_instructions(), order);
+  Arrange(*samples.mutable_cache_misses(), order);
 }
 
 void SortByTime(v1::StepEvents& events) {

@@ -54,6 +54,18 @@ void AddCounts(const google::protobuf::RepeatedPtrField<v1::NamedCount>& part,
   }
 }
 
+// Where some host has counters, those that lack them have zeros.
+void JoinCounters(const v1::Profile& profile, v1::Profile& joined) {
+  if (!profile.has_hardware_counters()) return;
+  const v1::HardwareCounters& from = profile.hardware_counters();
+  v1::HardwareCounters& to = *joined.mutable_hardware_counters();
+  to.set_cycles(to.cycles() || from.cycles());
+  to.set_instructions(to.instructions() || from.instructions());
+  to.set_cache_misses(to.cache_misses() || from.cache_misses());
+  if (to.missing().empty()) to.set_missing(from.missing());
+  if (to.cycles() || to.instructions() || to.cache_misses()) to.clear_missing();
+}
+
 // Of the highest number of a CPU, 1 more.
 std::uint64_t CpusOf(const v1::Profile& profile) {
   std::uint64_t cpus = 0;
@@ -179,6 +191,7 @@ void ProfileJoin::AddHead(const v1::Profile& profile, const TimeShift& shift) {
   joined_.set_wakers(joined_.wakers() || profile.wakers());
   joined_.set_no_hardware_counters(joined_.no_hardware_counters() ||
                                    profile.no_hardware_counters());
+  JoinCounters(profile, joined_);
   const std::uint64_t cpus = std::uint64_t{joined_.cpus()} + profile.cpus();
   const bool known = joined_.cpus() != 0 && profile.cpus() != 0 && cpus <= kMostCpus;
   joined_.set_cpus(known ? static_cast<std::uint32_t>(cpus) : 0);
@@ -283,6 +296,10 @@ void ProfileJoin::AddSamples(const v1::Profile& profile, const Places& places,
     return cpu == 0 || !places.has_cpus ? 0 : cpu + places.cpu;
   });
   AppendOrZero(from.sibling(), rows, more, *to.mutable_sibling(), same);
+  AppendOrZero(from.counted_ns(), rows, more, *to.mutable_counted_ns(), same);
+  AppendOrZero(from.cycles(), rows, more, *to.mutable_cycles(), same);
+  AppendOrZero(from.instructions(), rows, more, *to.mutable_instructions(), same);
+  AppendOrZero(from.cache_misses(), rows, more, *to.mutable_cache_misses(), same);
   optional_.Add(profile, to);
 }
 

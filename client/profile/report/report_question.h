@@ -37,6 +37,7 @@ struct ReportQuestion {
   ReportUnit unit = ReportUnit::kShare;
   std::optional<std::size_t> limit;  // rows; none: what fits the form
   bool kernel = false;               // functions of the kernel have rows of their own
+  bool counters = false;             // tables are of what hardware counters have counted
 
   [[nodiscard]] bool NeedsSteps() const {
     return steps || (filter && filter->NeedsSteps()) ||

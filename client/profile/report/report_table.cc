@@ -144,6 +144,10 @@ Measure MeasureOf(const ReportKey& key, std::string_view column) {
   if (column == "with-workers" && key.by_operators)
     return [](const ReportRow& row) { return row.with_workers.ns; };
   if (column == "name") return [](const ReportRow&) { return std::uint64_t{0}; };
+  if (column == "cycles") return [](const ReportRow& row) { return row.self.counts.cycles; };
+  if (column == "instructions")
+    return [](const ReportRow& row) { return row.self.counts.instructions; };
+  if (column == "misses") return [](const ReportRow& row) { return row.self.counts.cache_misses; };
   if (frames && column == "total") return [](const ReportRow& row) { return row.total.all().ns; };
   if (column == (frames ? "self" : "time"))
     return [](const ReportRow& row) { return row.self.all().ns; };
@@ -183,7 +187,7 @@ ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const Tabl
       rows.Of(axis.Of(i)).self.Add(profile, i);
     infers = key.by_operators && AddWorkers(profile, axis, rows);
   }
-  ReportTable table{&key, std::move(rows).Take(axis, profile), {}, infers};
+  ReportTable table{&key, std::move(rows).Take(axis, profile), {}, HasCounts(profile), infers};
   for (ReportRow& row : table.rows) {
     table.all += row.self;
     if (!key.OfFrames()) row.total = row.self;
@@ -191,7 +195,7 @@ ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const Tabl
   return table;
 }
 
-std::vector<std::string> SortColumns(const ReportKey& key) {
+std::vector<std::string> SortColumns(const ReportKey& key, bool counted) {
   std::vector<std::string> columns;
   if (key.OfFrames())
     columns = {"self", "total"};
@@ -200,14 +204,16 @@ std::vector<std::string> SortColumns(const ReportKey& key) {
   columns.emplace_back("running");
   for (std::size_t i = 0; i < kParts; ++i) columns.emplace_back(PartName(static_cast<TimePart>(i)));
   if (key.by_operators) columns.emplace_back("with-workers");
+  if (counted) columns.insert(columns.end(), {"cycles", "instructions", "misses"});
   columns.insert(columns.end(), {"samples", "name"});
   return columns;
 }
 
 Result<void> SortRows(ReportTable& table, std::string_view column) {
-  const std::vector<std::string> columns = SortColumns(*table.key);
-  const Measure measure = MeasureOf(*table.key, column.empty() ? columns.front() : column);
-  if (!measure) {
+  const std::vector<std::string> columns = SortColumns(*table.key, table.counted);
+  const std::string_view by = column.empty() ? std::string_view(columns.front()) : column;
+  const Measure measure = MeasureOf(*table.key, by);
+  if (!measure || std::ranges::find(columns, by) == columns.end()) {
     std::string names;
     for (const std::string& name : columns) names += (names.empty() ? "" : ", ") + name;
     return Error{ErrorCode::kInvalidArgument,

@@ -28,7 +28,8 @@ struct ReportTable {
   const ReportKey* key = nullptr;
   std::vector<ReportRow> rows;
   ReportTime all;
-  bool infers = false;  // by operator or phase: for some workers it is known what they work for
+  bool counted = false;  // hardware counters have counted
+  bool infers = false;   // by operator or phase: for some workers it is known what they work for
 };
 
 struct TableOptions {
@@ -43,7 +44,8 @@ struct TableOptions {
 
 // What rows may be sorted by: "self", "total" (of keys of frames), "time" (of the others), the
 // parts, "running" for working and spinning, "with-workers", "samples", "name".
-[[nodiscard]] std::vector<std::string> SortColumns(const ReportKey& key);
+// With `counted` also "cycles", "instructions" and "misses" of that.
+[[nodiscard]] std::vector<std::string> SortColumns(const ReportKey& key, bool counted = false);
 // Most first, equal ones by total and by name; "" is the first of the columns. kInvalidArgument
 // names what there is.
 [[nodiscard]] Result<void> SortRows(ReportTable& table, std::string_view column);

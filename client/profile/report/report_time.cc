@@ -55,11 +55,13 @@ bool SampledTime::rough() const { return points < kFewSamples && exact_ns < ns -
 
 ReportTime& ReportTime::operator+=(const ReportTime& other) {
   for (std::size_t i = 0; i < kParts; ++i) parts[i] += other.parts[i];
+  counts += other.counts;
   return *this;
 }
 
 ReportTime& ReportTime::operator-=(const ReportTime& part) {
   for (std::size_t i = 0; i < kParts; ++i) parts[i] -= part.parts[i];
+  counts -= part.counts;
   return *this;
 }
 
@@ -67,6 +69,7 @@ void ReportTime::Add(const v1::Profile& profile, int sample) {
   const v1::Samples& samples = profile.samples();
   const std::uint64_t ns = samples.weight_ns(sample);
   (*this)[PartOf(profile, sample)] += {ns, samples.count(sample), samples.exact(sample) ? ns : 0};
+  counts += CountsAt(samples, sample);
 }
 
 SampledTime ReportTime::all() const {

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string_view>
 
+#include "client/profile/counters/counts.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::client {
@@ -32,6 +33,7 @@ struct SampledTime {
 
 struct ReportTime {
   std::array<SampledTime, kParts> parts;
+  Counts counts;  // of the time on a CPU
 
   [[nodiscard]] const SampledTime& operator[](TimePart part) const {
     return parts[static_cast<std::size_t>(part)];

@@ -196,6 +196,10 @@ void KeepSamples(v1::Samples& samples, const std::vector<bool>& keep) {
   Keep(*samples.mutable_labels(), keep);
   Keep(*samples.mutable_cpu(), keep);
   Keep(*samples.mutable_sibling(), keep);
+  Keep(*samples.mutable_counted_ns(), keep);
+  Keep(*samples.mutable_cycles(), keep);
+  Keep(*samples.mutable_instructions(), keep);
+  Keep(*samples.mutable_cache_misses(), keep);
 }
 
 }  // namespace

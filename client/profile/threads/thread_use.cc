@@ -37,6 +37,7 @@ ThreadUse ByClock(const v1::Thread& thread) {
   use.migrations = clock.migrations();
   use.cpus.assign(thread.cpus().begin(), thread.cpus().end());
   std::ranges::sort(use.cpus);
+  use.counts = CountsOf(thread);
   return use;
 }
 
@@ -61,6 +62,7 @@ void ThreadUse::operator+=(const ThreadUse& other) {
   voluntary += other.voluntary;
   involuntary += other.involuntary;
   migrations += other.migrations;
+  counts += other.counts;
   std::vector<std::uint32_t> both;
   std::ranges::set_union(cpus, other.cpus, std::back_inserter(both));
   cpus = std::move(both);

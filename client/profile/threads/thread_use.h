@@ -34,6 +34,7 @@ struct ThreadUse {
   std::uint64_t migrations = 0;     // to another CPU
   std::vector<std::uint32_t> cpus;  // on which samples saw it, ascending
   Placement placement;
+  Counts counts;  // of hardware counters, exact
 
   [[nodiscard]] std::uint64_t running_ns() const;  // working and spinning
   [[nodiscard]] std::uint64_t wanted_ns() const;   // running, or waiting for a CPU

@@ -257,6 +257,7 @@ std::string StatusJson(const v1::StatusResponse& status) {
       {"hooks_attached", status.hooks_attached()},
       {"observers", status.observers()},
       {"on_cpu_clock", status.on_cpu_clock()},
+      {"hardware_counters", status.hardware_counters()},
       {"online_cpus", status.online_cpus()},
       {"switches", status.switches()},
       {"bpf_ns", status.bpf_ns()},

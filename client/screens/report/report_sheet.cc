@@ -55,6 +55,17 @@ void AddTimeCells(const ReportTime& time, std::vector<ReportSheet::Cell>& cells)
   for (const SampledTime& part : time.parts) cells.emplace_back(part.ns);
 }
 
+std::vector<std::string> CountColumns(const std::string& prefix) {
+  return {prefix + "counted_ns", prefix + "cycles", prefix + "instructions",
+          prefix + "cache_misses"};
+}
+
+void AddCountCells(const Counts& counts, std::vector<ReportSheet::Cell>& cells) {
+  for (const std::uint64_t number :
+       {counts.counted_ns, counts.cycles, counts.instructions, counts.cache_misses})
+    cells.emplace_back(number);
+}
+
 ReportSheet SheetOf(const ReportTable& table) {
   ReportSheet sheet;
   sheet.total_ns = table.all.all().ns;
@@ -65,6 +76,8 @@ ReportSheet SheetOf(const ReportTable& table) {
   Append(sheet.columns, TimeColumns(frames ? "self_" : ""));
   if (frames) Append(sheet.columns, TimeColumns("total_"));
   if (table.infers) sheet.columns.emplace_back("with_workers_ns");
+  if (table.counted) Append(sheet.columns, CountColumns(frames ? "self_" : ""));
+  if (table.counted && frames) Append(sheet.columns, CountColumns("total_"));
   for (const ReportRow& row : table.rows) {
     auto& cells = sheet.rows.emplace_back();
     cells.emplace_back(row.name);
@@ -72,6 +85,8 @@ ReportSheet SheetOf(const ReportTable& table) {
     AddTimeCells(row.self, cells);
     if (frames) AddTimeCells(row.total, cells);
     if (table.infers) cells.emplace_back(row.with_workers.ns);
+    if (table.counted) AddCountCells(row.self.counts, cells);
+    if (table.counted && frames) AddCountCells(row.total.counts, cells);
   }
   return sheet;
 }

@@ -23,6 +23,9 @@ struct ReportSheet {
 // Columns that a sheet has for a sum of samples: "ns", "samples", "working_ns" ... of `prefix`.
 [[nodiscard]] std::vector<std::string> TimeColumns(const std::string& prefix);
 void AddTimeCells(const ReportTime& time, std::vector<ReportSheet::Cell>& cells);
+// The same of what hardware counters have counted: "cycles", ...
+[[nodiscard]] std::vector<std::string> CountColumns(const std::string& prefix);
+void AddCountCells(const Counts& counts, std::vector<ReportSheet::Cell>& cells);
 
 // All rows, as they are sorted.
 [[nodiscard]] ReportSheet SheetOf(const ReportTable& table);

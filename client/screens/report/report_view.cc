@@ -32,6 +32,11 @@ std::size_t RowsShown(const ReportQuestion& question, const ReportViewOptions& o
 
 std::string MoreText(std::size_t rows) { return "... and " + FormatCount(rows) + " more"; }
 
+// Samples of what ran, on which counts rest.
+std::uint64_t RunningPoints(const ReportTime& time) {
+  return time[TimePart::kWorking].points + time[TimePart::kSpinning].points;
+}
+
 // How much of the work has an operator; "" for other keys.
 std::string Coverage(const v1::Profile& profile, const ReportKey& key) {
   if (!key.by_operators) return {};
@@ -138,6 +143,7 @@ std::string ReportHead(const v1::Profile& profile, const ReportTime& all,
                        const ReportQuestion& question, const ReportViewOptions& options) {
   std::string head = TitleLine(profile, options) + AverageText(all, LengthNs(profile)) + "\n";
   if (question.filter) head += "only: " + SafeText(question.filter->text()) + "\n";
+  if (question.counters && !HasCounts(profile)) head += NoCountsText(profile) + "\n";
   return head;
 }
 
@@ -191,6 +197,66 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
   if (frames) title += of_total ? "; states and samples of total" : "; states and samples of self";
   return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) + "\n" +
          options.palette.Paint(Tone::kFaint, title) + "\n" +
+         rows.Render(options.width, options.palette);
+}
+
+std::string RenderCounters(const v1::Profile& profile, const ReportTable& table,
+                           const ReportQuestion& question, const ReportViewOptions& options) {
+  const bool frames = table.key->OfFrames();
+  const auto rate_columns = [](std::vector<Column>& to) {
+    to.push_back({"CPI", Align::kRight});
+    to.push_back({"misses", Align::kRight});
+  };
+  std::vector<Column> columns{
+      {frames ? "self" : "cycles", Align::kRight, Shrink::kNever, Tone::kStrong}};
+  rate_columns(columns);
+  if (frames) {
+    columns.push_back({"total", Align::kRight, Shrink::kNever, Tone::kStrong});
+    rate_columns(columns);
+  }
+  columns.push_back({"samples", Align::kRight});
+  const bool modules = frames && options.width >= kWideEnough;
+  if (modules) columns.push_back({"module", Align::kLeft, Shrink::kMiddle, Tone::kFaint});
+  columns.push_back({std::string(table.key->name), Align::kLeft, Shrink::kMiddle});
+  Table rows(std::move(columns));
+  const auto add_counts = [&](const ReportTime& time, std::vector<std::string>& cells) {
+    const Counts& counts = time.counts;
+    const bool rough = RunningPoints(time) < kFewSamples;
+    cells.push_back(
+        counts.cycles == 0
+            ? ""
+            : FormatSampledShare(ShareOf(counts.cycles, table.all.counts.cycles), rough));
+    for (const auto& rate : {counts.cycles_per_instruction(), counts.misses_per_thousand()})
+      cells.push_back(!rate ? "" : (rough ? "~" : "") + FormatRate(rate));
+  };
+  const auto add = [&](const ReportRow& row, bool rest) {
+    std::vector<std::string> cells;
+    add_counts(row.self, cells);
+    if (frames) add_counts(rest ? ReportTime{} : row.total, cells);
+    const std::uint64_t points = RunningPoints(row.self);
+    cells.push_back(points == 0 ? "" : FormatCount(points));
+    if (modules) cells.push_back(row.module);
+    cells.push_back(row.name);
+    rows.AddRow(std::move(cells));
+  };
+  // What has not run has no counts.
+  std::vector<const ReportRow*> ran;
+  for (const ReportRow& row : table.rows)
+    if (row.total.counts.counted_ns != 0) ran.push_back(&row);
+  const std::size_t shown = RowsShown(question, options, ran.size());
+  ReportRow rest{.name = MoreText(ran.size() - shown)};
+  for (std::size_t i = 0; i < ran.size(); ++i) {
+    if (i < shown)
+      add(*ran[i], false);
+    else
+      rest.self += ran[i]->self;
+  }
+  if (shown < ran.size()) add(rest, true);
+  const std::string title = std::string(table.key->plural) +
+                            ", shares of all cycles; CPI: cycles per instruction; misses: cache "
+                            "misses per 1,000 instructions";
+  return ReportHead(profile, table.all, question, options) + CountsText(table.all.counts) + "\n\n" +
+         options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
          rows.Render(options.width, options.palette);
 }
 

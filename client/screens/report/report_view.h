@@ -65,6 +65,10 @@ class ReportParts {
 [[nodiscard]] std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
                                        const ReportQuestion& question,
                                        const ReportViewOptions& options);
+// The same of what hardware counters have counted, which the table has.
+[[nodiscard]] std::string RenderCounters(const v1::Profile& profile, const ReportTable& table,
+                                         const ReportQuestion& question,
+                                         const ReportViewOptions& options);
 // As many columns as fit, the others joined.
 [[nodiscard]] std::string RenderReport(const v1::Profile& profile, const ReportTime& all,
                                        const CrossTable& table, const ReportQuestion& question,

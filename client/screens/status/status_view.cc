@@ -273,6 +273,7 @@ std::string RenderStatus(const v1::StatusResponse& status, std::size_t width,
   }
   lines.emplace_back("on-CPU", SafeText(status.on_cpu_clock()) + " on " +
                                    FormatCount(status.online_cpus()) + " CPUs");
+  lines.emplace_back("counters", SafeText(status.hardware_counters()));
   std::string hook = "hook " + SafeText(status.hook());
   if (!status.hook_reason().empty()) hook += " (" + SafeText(status.hook_reason()) + ")";
   if (status.replay_file().empty())

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/profile/counters/counts.h"
 #include "client/profile/fleet_marks.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/share_error.h"
@@ -134,6 +135,15 @@ std::string SwitchesLine(const v1::Profile& profile, const SummaryOptions& optio
             FormatCount(static_cast<std::uint64_t>(switches.incomplete_size()), "thread") +
             " are missing";
   return CutMiddle(line, options.width) + "\n";
+}
+
+// What hardware counters have counted, or why none has, where the user wanted them.
+std::string CountersLine(const v1::Profile& profile, const SummaryOptions& options) {
+  if (!profile.has_hardware_counters()) return {};
+  Counts all;
+  for (const v1::Thread& thread : profile.threads()) all += CountsOf(thread);
+  const std::string text = HasCounts(profile) ? CountsText(all) : NoCountsText(profile);
+  return CutMiddle("note    " + text, options.width) + "\n";
 }
 
 // "worker x 4": four of them in each process.
@@ -353,6 +363,7 @@ std::string RenderSummary(const v1::Profile& profile, const SummaryOptions& opti
     out += CountLines("note", profile.counters(), options) + RuleLines(profile, options);
   out += ModeLine(profile, options);
   out += SwitchesLine(profile, options);
+  out += CountersLine(profile, options);
   out += FramePointerLines(profile, options);
   const std::vector<ThreadRow> rows = ThreadRows(profile);
   const bool join = !options.complete && profile.processes_size() > 1 && rows.size() > kManyRows;

@@ -88,6 +88,9 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
   for (const WaitReasonEntry& entry : WaitReasons())
     if (!entry.name().empty())
       sheet.columns.push_back("blocked_" + std::string(entry.name()) + "_ns");
+  const bool counted = HasCounts(profile);
+  if (counted)
+    for (std::string& column : CountColumns("")) sheet.columns.push_back(std::move(column));
   std::vector<std::size_t> order(threads.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::greater<>{},
@@ -113,6 +116,7 @@ ReportSheet SheetOf(const v1::Profile& profile, const std::vector<ThreadUse>& th
     AddPlacement(use.placement, row);
     for (const WaitReasonEntry& entry : WaitReasons())
       if (!entry.name().empty()) row.emplace_back(BlockedNs(use, entry.reason));
+    if (counted) AddCountCells(use.counts, row);
   }
   return sheet;
 }
@@ -187,13 +191,15 @@ std::string ThreadsJson(const v1::Profile& profile) {
                       {"low", one.interval.low},
                       {"high", one.interval.high},
                       {"text", one.text}});
-  const ordered_json report{{"start_unix_ns", Number(profile.start_unix_ns())},
-                            {"length_ns", Number(LengthNs(profile))},
-                            {"samples", Number(SampleCount(profile))},
-                            {"cpus", profile.cpus()},
-                            {"processes", std::move(by_process)},
-                            {"threads", RowsOf(SheetOf(profile, threads))},
-                            {"advice", std::move(advice)}};
+  ordered_json report{{"start_unix_ns", Number(profile.start_unix_ns())},
+                      {"length_ns", Number(LengthNs(profile))},
+                      {"samples", Number(SampleCount(profile))},
+                      {"cpus", profile.cpus()},
+                      {"processes", std::move(by_process)},
+                      {"threads", RowsOf(SheetOf(profile, threads))},
+                      {"advice", std::move(advice)}};
+  if (!profile.hardware_counters().missing().empty())
+    report["no_hardware_counters"] = profile.hardware_counters().missing();
   return report.dump(2, ' ', false, ordered_json::error_handler_t::replace) + "\n";
 }
 

@@ -84,7 +84,7 @@ class Screen {
     const ReportViewOptions head{.width = options_.width, .palette = options_.palette};
     std::string text = TitleLine(profile_, head);
     if (processes_.size() != 1) text += Wrapped(AverageText(all_.time, length_ns_), "");
-    return text + Processes() + Shares() + Switches() + Notes();
+    return text + Processes() + Shares() + Switches() + Hardware() + Notes();
   }
 
  private:
@@ -322,6 +322,22 @@ class Screen {
                 processes_.size() > 1 && (distances.empty() || options_.width >= kWideEnough));
   }
 
+  [[nodiscard]] std::string Hardware() const {
+    if (!HasCounts(profile_)) return "";
+    const auto cells = [](const ThreadUse& use) {
+      return std::vector<std::string>{FormatRate(use.counts.gigahertz()),
+                                      FormatRate(use.counts.instructions_per_cycle()),
+                                      FormatRate(use.counts.cycles_per_instruction()),
+                                      FormatRate(use.counts.misses_per_thousand())};
+    };
+    return Rows("threads, hardware counters; misses: cache misses per 1,000 instructions",
+                {{"GHz", Align::kRight},
+                 {"IPC", Align::kRight},
+                 {"CPI", Align::kRight},
+                 {"misses", Align::kRight}},
+                cells, processes_.size() > 1);
+  }
+
   [[nodiscard]] static std::string RateText(std::uint64_t count, const ThreadUse& use) {
     constexpr double kSecond = 1e9;
     if (count == 0) return "";
@@ -360,7 +376,11 @@ class Screen {
     if (unknown != 0)
       add(FormatCount(unknown, "sampling point") + " left out: a sample may be missing there");
     if (const std::string missing = NoPlacementText(profile_); !missing.empty()) add(missing);
-    if (profile_.no_hardware_counters()) add("no hardware counters here");
+    if (options_.counters || profile_.has_hardware_counters()) {
+      if (const std::string missing = NoCountsText(profile_); !missing.empty()) add(missing);
+    } else if (profile_.no_hardware_counters()) {
+      add("no hardware counters here");
+    }
     return text.empty() ? "" : "\n" + text;
   }
 

@@ -13,6 +13,7 @@ struct ThreadsOptions {
   std::size_t width = 80;  // columns
   Palette palette{};
   bool complete = false;  // all processes, threads and numbers of threads
+  bool counters = false;  // the user wants what hardware counters have counted
 };
 
 // Of each of the processes that want CPUs most: threads on average by what they do, which add up;

@@ -296,6 +296,11 @@ int BpfObjects::filter_ids_fd() const { return ::bpf_map__fd(skeleton_->maps.fil
 int BpfObjects::on_cpu_program_fd() const {
   return ::bpf_program__fd(skeleton_->progs.on_cpu_sample);
 }
+std::array<int, PROFD_PMU_COUNTERS> BpfObjects::pmu_fds() const {
+  return {::bpf_map__fd(skeleton_->maps.pmu_cycles),
+          ::bpf_map__fd(skeleton_->maps.pmu_instructions),
+          ::bpf_map__fd(skeleton_->maps.pmu_cache_misses)};
+}
 int BpfObjects::step_program_fd() const { return ::bpf_program__fd(skeleton_->progs.on_step); }
 std::vector<int> BpfObjects::observer_fds() const {
   if (observes_by_ == ObserverKind::kProgram)

@@ -67,6 +67,8 @@ class BpfObjects {
   [[nodiscard]] int filters_fd() const;
   [[nodiscard]] int filter_ids_fd() const;
   [[nodiscard]] int on_cpu_program_fd() const;
+  // The maps of counting events, by enum profd_pmu_counter.
+  [[nodiscard]] std::array<int, PROFD_PMU_COUNTERS> pmu_fds() const;
   // The program that sees steps; StepProbes have it attached.
   [[nodiscard]] int step_program_fd() const;
   // What observers need: the program that makes a pass, or, where the kernel has no such programs,

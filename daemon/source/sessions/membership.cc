@@ -64,6 +64,8 @@ void Membership::StoreSessions(const SessionTable& table) {
   StoreControl(control.visited_sessions, table.visited());
   // Threads are assigned before the periods are set; observers begin at once with those of clients.
   StoreControl(control.requested_sessions, table.requested());
+  // Members get their sums when they are matched.
+  StoreControl(control.pmu_sessions, table.counted());
   StoreControl(control.sessions, table.running());
   StoreControl(control.observed_sessions, table.observed());
   StoreControl(control.confined_sessions, table.confined());

@@ -85,6 +85,10 @@ std::uint64_t SessionTable::switches() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.switches; });
 }
 
+std::uint64_t SessionTable::counted() const {
+  return Mask(slots_, [](const session::SessionSpec& spec) { return spec.open_counters != 0; });
+}
+
 std::uint64_t SessionTable::background() const {
   return Mask(slots_, [](const session::SessionSpec& spec) { return spec.background; });
 }

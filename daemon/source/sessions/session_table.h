@@ -38,6 +38,8 @@ class SessionTable {
   // Bit i: session i runs and captures who ends waits.
   [[nodiscard]] std::uint64_t wakers() const;
   [[nodiscard]] std::uint64_t switches() const;
+  // Bit i: session i runs, and hardware counters count for it.
+  [[nodiscard]] std::uint64_t counted() const;
   // Bit i: session i runs and no client has requested it.
   [[nodiscard]] std::uint64_t background() const;
   // Bit i: session i runs and a client has requested it.

@@ -79,10 +79,14 @@ Result<session::StartedSession> Sessions::Start(const session::SessionSpec& requ
   if (spec.dump) spec.clock = table_.clock().value_or(spec.clock);
   AdoptMode(spec);
   PROFD_TRY(CheckSpec(spec));
+  PROFD_TRY(OpenCounters(spec));
   spec.off_cpu_period_ns = session::NearestOffCpuPeriodNs(spec.off_cpu_period_ns);
   spec.first_budget_until_ns = parts_.clock.MonotonicNs() + session::kFirstBudgetNs;
   const auto slot = table_.NextSlot();
-  if (!slot) return NoSlot();
+  if (!slot) {
+    if (table_.counted() == 0) parts_.pmu_events.Close();
+    return NoSlot();
+  }
   table_.Add(*slot, spec);
   SetFirst(*slot, spec.observed && !spec.dump);
   ++(spec.background ? starts_.background : starts_.requested);
@@ -115,10 +119,22 @@ Result<void> Sessions::CheckSpec(const session::SessionSpec& spec) const {
     return Error{ErrorCode::kUnsupported, "switches are recorded by the hooks of a switch",
                  spec.observed ? "this session has none, as status says; leave out --switches"
                                : "record with -m wall or -m off"};
+  if (spec.counters && spec.observed)
+    return Error{ErrorCode::kUnsupported, "hardware counters are read by the hooks of a switch",
+                 "this session has none, as status says; leave out --counters"};
   if (spec.observed && !spec.dump && !observers_.supported()) {
     return Error{ErrorCode::kUnsupported, "snapshot mode: " + observers_.Describe(),
                  "ask for a session with hooks"};
   }
+  return {};
+}
+
+Result<void> Sessions::OpenCounters(session::SessionSpec& spec) {
+  if (!spec.counters) return {};
+  const auto opened = parts_.pmu_events.Open();
+  if (!opened) return opened.error();
+  spec.open_counters = opened->counters;
+  spec.counters_refused = opened->refused;
   return {};
 }
 
@@ -336,6 +352,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   membership_.Remove(slot, spec, table_);
   (spec.observed ? observers_needed_ : hooks_needed_) = std::chrono::steady_clock::now();
   if (table_.running() == 0) parts_.side_band.Close();
+  if (table_.counted() == 0) parts_.pmu_events.Close();
 }
 
 void Sessions::NoteRunning() {
@@ -352,6 +369,7 @@ void Sessions::Maintain() {
   if (membership_.has_moves()) membership_.Reevaluate(table_);
   if (now - maintained_ < kInterval) return;
   maintained_ = now;
+  parts_.pmu_events.Refresh();
   for (const Observers::Hang& hang : observers_.TakeHangs())
     if (hang.pid != 0) background_.NoteHang(hang.pid, hang.request);
   if (table_.visited() != 0) {
@@ -431,12 +449,14 @@ wire::EventBytes Sessions::SessionEvent(profd_event_kind kind, std::uint32_t slo
       kind == PROFD_EVENT_SESSION_START ? epoch.time_ns : parts_.clock.MonotonicNs();
   event.event.sessions = BitOf(slot) | (follows ? BitOf(*follows) : 0);
   event.session = slot;
-  event.mode = (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) |
-               (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
-               ((table_.wakers() & BitOf(slot)) != 0 ? PROFD_SESSION_WAKERS : 0u) |
-               (spec.switches ? PROFD_SESSION_SWITCHES : 0u) |
-               (spec.background ? PROFD_SESSION_BACKGROUND : 0u) |
-               (spec.observed ? PROFD_SESSION_OBSERVED : 0u);
+  event.mode =
+      (spec.on_cpu ? PROFD_SESSION_ON_CPU : 0u) | (spec.off_cpu ? PROFD_SESSION_OFF_CPU : 0u) |
+      ((table_.wakers() & BitOf(slot)) != 0 ? PROFD_SESSION_WAKERS : 0u) |
+      (spec.switches ? PROFD_SESSION_SWITCHES : 0u) | (spec.counters ? PROFD_SESSION_COUNTED : 0u) |
+      spec.open_counters << PROFD_SESSION_COUNTERS_SHIFT |
+      (spec.counters_refused ? PROFD_SESSION_COUNTERS_REFUSED : 0u) |
+      (spec.background ? PROFD_SESSION_BACKGROUND : 0u) |
+      (spec.observed ? PROFD_SESSION_OBSERVED : 0u);
   event.epoch = epoch.number;
   event.epoch_ns = epoch.time_ns;
   event.on_cpu_period_ns = spec.on_cpu_period_ns;

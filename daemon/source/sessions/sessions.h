@@ -21,6 +21,7 @@
 #include "daemon/source/bpf/share_map.h"
 #include "daemon/source/observe/observers.h"
 #include "daemon/source/perf/on_cpu_events.h"
+#include "daemon/source/perf/pmu_events.h"
 #include "daemon/source/perf/side_band.h"
 #include "daemon/source/sessions/blocked_stacks.h"
 #include "daemon/source/sessions/effective_periods.h"
@@ -42,6 +43,7 @@ namespace profd::source {
 // | the assign iterator evaluates it for every thread       |   2   |  2   |     |
 // | members are listed; PROCESS of each from /proc          |   3   |      |     |
 // | places are watched at which steps begin                 |   3   |      |     |
+// | of the first session with hardware counters they begin  |   0   |      |     |
 // | an epoch is announced; COUNTERS, SESSION_START          |   4   |  3   |     |
 // | an epoch is announced                                   |       |      |  1  |
 // | the epoch passes; CLOCK of each member                  |   5   |  4   |  2  |
@@ -79,6 +81,7 @@ class Sessions {
     BpfObjects& objects;
     SideBand& side_band;
     OnCpuEvents& on_cpu_events;
+    PmuEvents& pmu_events;
     PendingEvents& pending;
     const ProcFs& proc;
     const Clock& clock;
@@ -144,6 +147,8 @@ class Sessions {
  private:
   // With mutex_ held, as everything below.
   [[nodiscard]] Result<void> CheckSpec(const session::SessionSpec& spec) const;
+  // Opens hardware counters if the session requests them; says in it which there are.
+  [[nodiscard]] Result<void> OpenCounters(session::SessionSpec& spec);
   [[nodiscard]] Result<void> Enlist(std::uint32_t slot, const session::SessionSpec& spec);
   void NoteRunning();
   // Whether the session works in snapshot mode: as it was requested, or as it must.

@@ -38,6 +38,8 @@ struct profd_step_source_event* step_source_event;
 struct profd_step_place step_place;
 struct profd_switch_event switch_event;
 struct profd_wake_event wake_event;
+struct profd_pmu_counts pmu_counts;
+struct profd_pmu_event pmu_event;
 struct profd_share_key share_key;
 struct profd_share share;
 struct profd_wanted wanted;

@@ -149,6 +149,37 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.bpf_ns(), 61u);
 }
 
+TEST(ConvertProfileTest, HardwareCountersStandWhereASessionRequestedThem) {
+  aggregate::Profile profile = MakeProfile();
+  EXPECT_FALSE(ToProto(profile, nullptr).has_hardware_counters());
+  profile.counters_open = {.requested = true, .counted = 0, .refused = false};
+  const v1::Profile none = ToProto(profile, nullptr);
+  EXPECT_EQ(none.hardware_counters().missing(),
+            "no hardware counters: this host has no PMU (usual in virtual machines)");
+  profile.counters_open.refused = true;
+  EXPECT_NE(ToProto(profile, nullptr).hardware_counters().missing().find("CAP_PERFMON"),
+            std::string::npos);
+  profile.counters_open = {.requested = true,
+                           .counted = 1u << PROFD_PMU_CYCLES | 1u << PROFD_PMU_CACHE_MISSES};
+  profile.threads[0].counts = aggregate::HardwareCounts{.counted_ns = 1, .counts = {2, 3, 4}};
+  profile.sample_counts = {{.counted_ns = 5, .counts = {6, 7, 8}}};
+  profile.samples[0].counts = 1;
+  const v1::Profile proto = ToProto(profile, nullptr);
+  EXPECT_TRUE(proto.hardware_counters().cycles());
+  EXPECT_FALSE(proto.hardware_counters().instructions());
+  EXPECT_TRUE(proto.hardware_counters().cache_misses());
+  EXPECT_EQ(proto.hardware_counters().missing(), "");
+  EXPECT_EQ(proto.threads(0).counters().counted_ns(), 1u);
+  EXPECT_EQ(proto.threads(0).counters().cycles(), 2u);
+  EXPECT_EQ(proto.threads(0).counters().instructions(), 3u);
+  EXPECT_EQ(proto.threads(0).counters().cache_misses(), 4u);
+  ASSERT_EQ(proto.samples().cycles_size(), proto.samples().weight_ns_size());
+  EXPECT_EQ(proto.samples().counted_ns(0), 5u);
+  EXPECT_EQ(proto.samples().cycles(0), 6u);
+  EXPECT_EQ(proto.samples().instructions(0), 7u);
+  EXPECT_EQ(proto.samples().cache_misses(0), 8u);
+}
+
 TEST(ProfileToProto, TheLatestWordOnAFileStandsForAllItsFrames) {
   auto profile = MakeProfile();
   symbolize::ModuleInfo later{"/bin/x", "ab12", ".symtab", "", "", "d.debug", ""};

@@ -319,6 +319,41 @@ TEST(DecoderTest, ASwitchAndAWakeUpHaveTheirTimes) {
   }
 }
 
+TEST(DecoderTest, SumsOfHardwareCountersAreOfAnEpochOrAnEnd) {
+  profd_pmu_event fixed{};
+  fixed.event = RawHeader(9);
+  fixed.epoch = 4;
+  fixed.at_epoch = {.counted_ns = 1, .counts = {2, 3, 4}};
+  fixed.final = {.counted_ns = 5, .counts = {6, 7, 8}};
+  const auto sums = Decoded<wire::PmuEvent>(RawEventBytes(PROFD_EVENT_PMU, fixed));
+  EXPECT_FALSE(sums.end);
+  EXPECT_EQ(sums.epoch, 4u);
+  EXPECT_EQ(sums.at_epoch.counted_ns, 1u);
+  EXPECT_EQ(sums.at_epoch.counts[PROFD_PMU_CACHE_MISSES], 4u);
+  EXPECT_EQ(sums.final.counts[PROFD_PMU_CYCLES], 6u);
+  fixed.event.flags = PROFD_PMU_END;
+  EXPECT_TRUE(Decoded<wire::PmuEvent>(RawEventBytes(PROFD_EVENT_PMU, fixed)).end);
+  auto cut = RawEventBytes(PROFD_EVENT_PMU, fixed);
+  cut.resize(cut.size() - 1);
+  EXPECT_FALSE(wire::DecodeEvent(Raw(cut)));
+}
+
+TEST(DecoderTest, ASampleMustHaveTheCountsThatItClaims) {
+  profd_sample_event fixed{};
+  fixed.event = RawHeader(9);
+  fixed.event.flags = PROFD_SAMPLE_COUNTED;
+  fixed.uncertain_from = PROFD_ALL_CERTAIN;
+  EXPECT_FALSE(wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_ON_CPU, fixed, "too short"))));
+  const auto counted =
+      Decoded<wire::StackEvent>(RawEventBytes(PROFD_EVENT_ON_CPU, fixed, RawNumbers({1, 2, 3, 4})));
+  ASSERT_TRUE(counted.counts);
+  EXPECT_EQ(counted.counts->counts[PROFD_PMU_INSTRUCTIONS], 3u);
+  fixed.event.flags = 0;
+  EXPECT_FALSE(
+      Decoded<wire::StackEvent>(RawEventBytes(PROFD_EVENT_ON_CPU, fixed, RawNumbers({1, 2, 3, 4})))
+          .counts);
+}
+
 TEST(DecoderTest, AStepHasItsNameAndItsSource) {
   const auto event = wire::DecodeEvent(Raw(RawEventBytes(PROFD_EVENT_STEP, StepFixed(), "step")));
   ASSERT_TRUE(event) << event.error().message;

@@ -248,6 +248,7 @@ Result<CollectPlan> ToPlan(const v1::CollectRequest& request, const RequestLimit
   plan.spec.observed = request.no_hooks();
   plan.spec.wakers = !request.no_wakers();
   plan.spec.switches = request.switches();
+  plan.spec.counters = request.counters();
   auto steps = ToSteps(request.steps(), plan.spec.target);
   if (!steps) return steps.error();
   plan.spec.steps = *std::move(steps);

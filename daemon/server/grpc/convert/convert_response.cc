@@ -128,6 +128,13 @@ void Fill(const aggregate::Migrations& migrations, v1::ThreadClock& proto) {
   proto.set_node_migrations(migrations.node);
 }
 
+void Fill(const aggregate::HardwareCounts& counts, v1::HardwareCounts& proto) {
+  proto.set_counted_ns(counts.counted_ns);
+  proto.set_cycles(counts.counts[PROFD_PMU_CYCLES]);
+  proto.set_instructions(counts.counts[PROFD_PMU_INSTRUCTIONS]);
+  proto.set_cache_misses(counts.counts[PROFD_PMU_CACHE_MISSES]);
+}
+
 void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_tid(thread.shown_tid);
   proto.set_start_ns(thread.key.start_ns);
@@ -146,6 +153,7 @@ void Fill(const aggregate::ProfileThread& thread, v1::Thread& proto) {
   proto.set_group_size(thread.group_size);
   proto.set_elapsed_ns(thread.group_elapsed_ns);
   for (const std::uint16_t cpu : thread.cpus) proto.add_cpus(cpu);
+  if (thread.counts) Fill(*thread.counts, *proto.mutable_counters());
 }
 
 // Numbers the modules of a profile. One file can have several descriptions, if a debug file arrived
@@ -337,6 +345,29 @@ void FillSwitches(const aggregate::ThreadSwitches& from, v1::Profile& proto) {
   for (const std::uint32_t thread : from.incomplete) switches.add_incomplete(thread);
 }
 
+void FillCounters(const aggregate::Profile& profile, const SampleRefs& samples,
+                  v1::Profile& proto) {
+  const aggregate::HardwareCounters& open = profile.counters_open;
+  if (!open.requested) return;
+  v1::HardwareCounters& counters = *proto.mutable_hardware_counters();
+  const auto has = [&](profd_pmu_counter counter) { return (open.counted >> counter & 1) != 0; };
+  counters.set_cycles(has(PROFD_PMU_CYCLES));
+  counters.set_instructions(has(PROFD_PMU_INSTRUCTIONS));
+  counters.set_cache_misses(has(PROFD_PMU_CACHE_MISSES));
+  counters.set_missing(open.Missing());
+  if (profile.sample_counts.empty()) return;
+  v1::Samples& columns = *proto.mutable_samples();
+  for (const auto* sample : samples) {
+    const aggregate::HardwareCounts counts = sample->counts == 0
+                                                 ? aggregate::HardwareCounts{}
+                                                 : profile.sample_counts[sample->counts - 1];
+    columns.add_counted_ns(counts.counted_ns);
+    columns.add_cycles(counts.counts[PROFD_PMU_CYCLES]);
+    columns.add_instructions(counts.counts[PROFD_PMU_INSTRUCTIONS]);
+    columns.add_cache_misses(counts.counts[PROFD_PMU_CACHE_MISSES]);
+  }
+}
+
 void FillCpus(const SampleRefs& samples, v1::Samples& proto) {
   if (std::ranges::none_of(samples, [](const auto* sample) { return sample->cpu != 0; })) return;
   for (const auto* sample : samples) proto.add_cpu(sample->cpu);
@@ -473,6 +504,7 @@ v1::Profile ToProto(const aggregate::Profile& profile, const rules::RuleSet* rul
   FillSteps(profile.steps, proto);
   FillSwitches(profile.switches, proto);
   FillCpus(samples, *proto.mutable_samples());
+  FillCounters(profile, samples, proto);
   Fill(profile.lost, *proto.mutable_lost());
   Fill(profile.dropped, *proto.mutable_dropped());
   Fill(profile.counters, *proto.mutable_counters());
@@ -517,6 +549,7 @@ v1::StatusResponse ToProto(const DaemonStatus& daemon, const pipeline::BackendSt
   proto.set_hooks_attached(source.hooks_attached);
   proto.set_observers(ValidUtf8(source.levels.observers));
   proto.set_on_cpu_clock(ValidUtf8(source.levels.on_cpu_clock));
+  proto.set_hardware_counters(ValidUtf8(source.levels.counters));
   proto.set_online_cpus(source.online_cpus);
   proto.set_switches(source.switches);
   proto.set_bpf_ns(source.bpf_cost_ns);

@@ -25,6 +25,9 @@ long bpf_probe_read_kernel(void* to, __u32 bytes, const void* from);
 long bpf_copy_from_user_task(void* to, __u32 bytes, const void* from, struct task_struct* task,
                              __u64 flags);
 __u64 bpf_ktime_get_ns(void);
+struct bpf_perf_event_value;
+long bpf_perf_event_read_value(void* map, __u64 flags, struct bpf_perf_event_value* to,
+                               __u32 bytes);
 void* bpf_ringbuf_reserve(void* ring, __u64 bytes, __u64 flags);
 void bpf_ringbuf_submit(void* record, __u64 flags);
 long bpf_loop(__u32 turns, void* callback, void* context, __u64 flags);

@@ -127,6 +127,10 @@ TEST(CollectVerbTest, Targets) {
       OptionsOf<CollectVerb>({"collect", "-a", "--kernel-threads"}).target.kernel_threads());
   EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--cycles"}).hardware_cycles);
   EXPECT_TRUE(OptionsOf<CollectVerb>({"collect", "-p", "1", "--switches"}).switches);
+  const auto counted = OptionsOf<CollectVerb>({"collect", "-p", "1", "--counters"});
+  EXPECT_TRUE(RequestFor(counted, counted.target).counters());
+  const auto plain = OptionsOf<CollectVerb>({"collect", "-p", "1"});
+  EXPECT_FALSE(RequestFor(plain, plain.target).counters());
 }
 
 TEST(CollectVerbTest, AServiceAndLabelsAreOneTarget) {
@@ -164,6 +168,7 @@ TEST(CollectVerbTest, TargetsMustBeOneKind) {
   (void)Refused({"collect", "-p", "1", "--cycles", "-m", "off"});
   (void)Refused({"collect", "-p", "1", "--switches", "-m", "on"});
   (void)Refused({"collect", "-p", "1", "--switches", "--no-hooks"});
+  (void)Refused({"collect", "-p", "1", "--counters", "--no-hooks"});
 }
 
 TEST(CollectVerbTest, RecordIsCollect) {

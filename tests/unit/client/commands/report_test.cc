@@ -142,6 +142,16 @@ TEST(ReportVerbTest, OneSourceIsNamed) {
             "--unit is for the history, and no time of it is named");
 }
 
+TEST(ReportVerbTest, CountersAreOfTablesByOneKey) {
+  const ReportQuestion question = OfFile({"--counters", "--sort", "misses"}).output.question;
+  EXPECT_TRUE(question.counters);
+  EXPECT_EQ(question.sort, "misses");
+  (void)Refused({"report", "out.json", "--sort", "misses"});
+  (void)Refused({"report", "out.json", "--counters", "--by", "function,thread"});
+  (void)Refused({"report", "out.json", "--counters", "--tree"});
+  (void)Refused({"report", "out.json", "--counters", "--steps"});
+}
+
 TEST(ReportVerbTest, QuestionsThatMakeNoSenseAreRefusedBeforeACollection) {
   EXPECT_EQ(Refused({"report", "1", "--by", "colour"}).message, "--by: no key is called 'colour'");
   EXPECT_EQ(Refused({"report", "1", "--filter", "wait ="}).message,
@@ -180,6 +190,20 @@ TEST(ProfileReportTest, EachFormatIsWritten) {
     EXPECT_TRUE(text(Report::kReportJson).starts_with("{"));
     EXPECT_EQ(text(Report::kReportCsv).find('\t'), std::string::npos);
   }
+}
+
+TEST(ProfileReportTest, CountersAreATableWhereThereAreSome) {
+  ReportQuestion question;
+  question.keys = *ParseReportKeys("function");
+  question.counters = true;
+  question.sort = "cycles";
+  const auto counted =
+      RenderProfileReport(Report::kReport, testing::CountedProfile(), question, {});
+  ASSERT_TRUE(counted);
+  EXPECT_NE(counted->find("CPI"), std::string::npos);
+  const auto plain = RenderProfileReport(Report::kReport, testing::SmallProfile(), question, {});
+  ASSERT_TRUE(plain);
+  EXPECT_NE(plain->find("no hardware counters: "), std::string::npos);
 }
 
 TEST(ProfileReportTest, TreesAreWritten) {

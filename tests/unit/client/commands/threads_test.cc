@@ -37,6 +37,15 @@ TEST(ThreadsVerbTest, TakesAFileOrARange) {
   EXPECT_EQ(since.output.report, Report::kThreads);
 }
 
+TEST(ThreadsVerbTest, CountersAreOfACollectionAndOfAFile) {
+  const auto target =
+      std::get<CollectOptions>(OptionsOf<ThreadsVerb>({"threads", "12", "--counters"}));
+  EXPECT_TRUE(target.sampling.counters);
+  const auto file =
+      std::get<ExportCommandOptions>(OptionsOf<ThreadsVerb>({"threads", "x.json", "--counters"}));
+  EXPECT_TRUE(file.output.question.counters);
+}
+
 TEST(ThreadsVerbTest, OneSourceIsNamed) {
   EXPECT_EQ(Refused({"threads", "12", "-a"}).message,
             "both process 12 and another target are named");

@@ -125,6 +125,20 @@ TEST(Csv, PythonHasItsFileAndLine) {
   EXPECT_EQ(row.at("stack"), "main;fit (a, \"b\".py:31)");
 }
 
+TEST(Csv, HardwareCountsAreColumnsWhereThereAreSome) {
+  std::uint64_t cycles = 0;
+  for (const Row& row : Rows(testing::CountedProfile())) {
+    cycles += std::stoull(row.at("cycles"));
+    if (row.at("function") == "chase") {
+      EXPECT_EQ(row.at("counted_ns"), "300000000");
+      EXPECT_EQ(row.at("instructions"), "112500000");
+      EXPECT_EQ(row.at("cache_misses"), "22500000");
+    }
+  }
+  EXPECT_EQ(cycles, 3'000'000'000u);
+  EXPECT_FALSE(Rows(testing::SmallProfile()).at(0).contains("cycles"));
+}
+
 TEST(Csv, NoTextIsAFormula) {
   for (const std::string begin : {"=", "+", "-", "@", "\t=", "\r=", "\xEF\xBC\x9D"}) {
     ProfileMaker maker;

@@ -290,6 +290,20 @@ TEST(Pprof, AddressesAtTheEndOfTheirRangeStayWithinTheirMapping) {
   ExpectValid(Parsed(maker.Make()));
 }
 
+TEST(Pprof, HardwareCountsAreSampleTypesWhereThereAreSome) {
+  const pprof::Profile counted = Parsed(testing::CountedProfile());
+  ExpectValid(counted);
+  ASSERT_EQ(counted.sample_type_size(), 7);
+  EXPECT_EQ(Text(counted, counted.sample_type(4).type()), "cycles");
+  EXPECT_EQ(Text(counted, counted.sample_type(6).type()), "cache_misses");
+  EXPECT_EQ(Text(counted, counted.sample_type(6).unit()), "count");
+  const auto sums = Sums(counted);
+  EXPECT_EQ(sums[4], 3'000'000'000);
+  EXPECT_EQ(sums[5], 3'712'500'000);
+  EXPECT_EQ(sums[6], 22'500'000);
+  EXPECT_EQ(Parsed(testing::SmallProfile()).sample_type_size(), 4);
+}
+
 TEST(Pprof, PythonFramesHaveTheirPlaceInFieldsOfTheirOwn) {
   ProfileMaker maker;
   maker.Add(maker.AddThread(1, "t"), {"Tensor.numpy (tensor.py:31)"});

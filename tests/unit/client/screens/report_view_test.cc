@@ -50,6 +50,46 @@ TEST(ReportViewTest, MatchesItsGolden) {
   }
 }
 
+std::string Counted(const v1::Profile& profile, const std::string& by, std::size_t width,
+                    const std::string& sort = "") {
+  ReportQuestion question = About(by);
+  question.counters = true;
+  ReportTable table = TableBy(*question.keys[0], profile, {});
+  EXPECT_TRUE(SortRows(table, sort));
+  return RenderCounters(profile, table, question, {.width = width});
+}
+
+TEST(ReportViewTest, HardwareCountersMatchTheirGolden) {
+  for (const std::size_t width : {80u, 120u}) {
+    const std::string end = "_" + std::to_string(width) + ".txt";
+    ExpectGolden(Counted(testing::CountedProfile(), "function", width, "cycles"),
+                 "report_counted_function" + end);
+    ExpectGolden(Counted(testing::CountedProfile(), "thread", width, "misses"),
+                 "report_counted_thread" + end);
+  }
+}
+
+TEST(ReportViewTest, SheetsHaveCountsWhereThereAreSome) {
+  const auto sheet = [](const v1::Profile& profile, const std::string& by) {
+    const ReportQuestion question = About(by);
+    return SheetCsv(SheetOf(TableBy(*question.keys[0], profile, {})));
+  };
+  EXPECT_NE(sheet(testing::CountedProfile(), "function")
+                .find("self_cycles,self_instructions,self_cache_misses,total_counted_ns"),
+            std::string::npos);
+  EXPECT_NE(sheet(testing::CountedProfile(), "thread").find(",cycles,instructions,cache_misses\n"),
+            std::string::npos);
+  EXPECT_EQ(sheet(testing::SmallProfile(), "function").find("cycles"), std::string::npos);
+}
+
+TEST(ReportViewTest, WithoutCountersTheHeadSaysWhy) {
+  ReportQuestion question = About("function");
+  question.counters = true;
+  EXPECT_NE(Rendered(testing::SmallProfile(), question, {})
+                .find("\nno hardware counters: the profile was collected without --counters\n"),
+            std::string::npos);
+}
+
 TEST(ReportViewTest, ColourChangesNoText) {
   for (const char* by : {"function", "thread", "thread,state"}) {
     ReportViewOptions options;

@@ -31,6 +31,41 @@ TEST(ThreadsViewTest, WhereThreadsRanMatchesItsGolden) {
                  "threads_placed_" + std::to_string(width) + ".txt");
 }
 
+TEST(ThreadsViewTest, HardwareCountersMatchTheirGolden) {
+  for (const std::size_t width : {80u, 120u})
+    ExpectGolden(Rendered(testing::CountedProfile(), width),
+                 "threads_counted_" + std::to_string(width) + ".txt");
+}
+
+TEST(ThreadsViewTest, WithoutCountersOneSentenceSaysWhy) {
+  const auto rendered = [](const v1::Profile& profile, bool counters) {
+    return RenderThreads(profile, {.width = 120, .palette = Palette(), .counters = counters});
+  };
+  v1::Profile profile = testing::SmallProfile();
+  EXPECT_TRUE(rendered(profile, true)
+                  .ends_with("note    no hardware counters: the profile was collected without "
+                             "--counters\n"));
+  profile.mutable_hardware_counters()->set_missing("no hardware counters: why");
+  for (const bool counters : {true, false})
+    EXPECT_TRUE(rendered(profile, counters).ends_with("note    no hardware counters: why\n"));
+  EXPECT_EQ(json::parse(ThreadsJson(profile))["no_hardware_counters"], "no hardware counters: why");
+}
+
+TEST(ThreadsViewTest, CsvAndJsonHaveCountsWhereThereAreSome) {
+  const json counted = json::parse(ThreadsJson(testing::CountedProfile()));
+  EXPECT_FALSE(counted.contains("no_hardware_counters"));
+  for (const json& thread : counted["threads"]) {
+    if (thread["thread"] != "chaser") continue;
+    EXPECT_EQ(thread["counted_ns"], 400'000'000);
+    EXPECT_EQ(thread["cycles"], 1'200'000'000);
+    EXPECT_EQ(thread["instructions"], 412'500'000);
+    EXPECT_EQ(thread["cache_misses"], 22'500'000);
+  }
+  EXPECT_NE(ThreadsCsv(testing::CountedProfile()).find(",cycles,instructions,cache_misses\n"),
+            std::string::npos);
+  EXPECT_EQ(ThreadsCsv(testing::SmallProfile()).find("cycles"), std::string::npos);
+}
+
 TEST(ThreadsViewTest, DistancesThatAreNotKnownAreDashes) {
   v1::Profile profile = testing::PlacedProfile();
   profile.mutable_threads(4)->mutable_clock()->clear_core_migrations();
@@ -64,8 +99,9 @@ TEST(ThreadsViewTest, ColourChangesNoText) {
 
 TEST(ThreadsViewTest, LinesFitTheWidth) {
   for (const v1::Profile& profile :
-       {testing::PoolProfile(), testing::PlacedProfile(), testing::ManyThreadsProfile(30),
-        testing::HostileProfile(), testing::EmptyProfile(), v1::Profile()}) {
+       {testing::PoolProfile(), testing::PlacedProfile(), testing::CountedProfile(),
+        testing::ManyThreadsProfile(30), testing::HostileProfile(), testing::EmptyProfile(),
+        v1::Profile()}) {
     for (const std::size_t width : {80u, 120u, 200u}) {
       std::istringstream lines(Rendered(profile, width));
       for (std::string line; std::getline(lines, line);)
