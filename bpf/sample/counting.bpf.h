@@ -8,6 +8,9 @@
 #include "bpf/thread/filter.bpf.h"
 #include "bpf/thread/pmu.bpf.h"
 
+/* A function of its own in each object that calls it. */
+#define SEPARATE static __noinline __attribute__((unused))
+
 /* Gives a member its sums; of one that has them they stay as they are. */
 static __always_inline void begin_counting(struct task_struct* task, u64 sessions) {
   if ((sessions & control.pmu_sessions) &&
@@ -20,17 +23,15 @@ static __always_inline struct pmu_thread* find_sums(struct task_struct* task) {
 }
 
 /* A member comes, or goes on behind a sample. */
-static __noinline void counted_comes(struct task_struct* task) {
-  open_span(this_pmu(), address_of(task));
-}
+SEPARATE void counted_comes(struct task_struct* task) { open_span(this_pmu(), address_of(task)); }
 
 /* A member leaves. */
-static __noinline void counted_leaves(struct task_struct* task) {
+SEPARATE void counted_leaves(struct task_struct* task) {
   close_span(this_pmu(), find_sums(task), address_of(task), 0);
 }
 
 /* A member is sampled: what was counted for it since the last reading is also the sample's. */
-static __noinline void counted_sampled(struct task_struct* task, struct sample_buffer* sample) {
+SEPARATE void counted_sampled(struct task_struct* task, struct sample_buffer* sample) {
   if (close_span(this_pmu(), find_sums(task), address_of(task), &sample->counts))
     sample->event.event.flags |= PROFD_SAMPLE_COUNTED;
 }
@@ -48,7 +49,7 @@ static __always_inline struct profd_pmu_event* begin_pmu_event(struct task_struc
 }
 
 /* The last sums of a thread, behind its THREAD_END. */
-static __noinline void send_last_sums(struct task_struct* task, u64 now, u64 sessions) {
+SEPARATE void send_last_sums(struct task_struct* task, u64 now, u64 sessions) {
   struct pmu_thread* thread = find_sums(task);
   struct profd_pmu_event* event;
   sessions &= control.pmu_sessions;
@@ -64,7 +65,7 @@ static __noinline void send_last_sums(struct task_struct* task, u64 now, u64 ses
 }
 
 /* The sums of a thread that joins sessions, behind its CLOCK: these begin with them. */
-static __noinline void send_first_sums(struct task_struct* task, u64 now, u64 sessions) {
+SEPARATE void send_first_sums(struct task_struct* task, u64 now, u64 sessions) {
   struct pmu_thread* thread;
   struct profd_pmu_event* event;
   sessions &= control.pmu_sessions;

@@ -54,6 +54,16 @@ bool AddRange(std::string_view text, std::vector<std::string>& values) {
   return values.size() <= kMostHosts;
 }
 
+// Of a host, and no more than that.
+bool IsName(const std::string& text) {
+  const auto place = ParseHostPort(text);
+  return place && place->host == text && place->port == 0;
+}
+
+std::string AddressOf(const HostPort& place) {
+  return std::string(kTlsScheme) + place.host + ":" + std::to_string(place.port);
+}
+
 // What "web[1-3]-[a]" stands for; none: it is not written so. More than kMostHosts: some of them.
 std::optional<std::vector<std::string>> Expand(std::string_view text) {
   const std::size_t open = text.find('[');
@@ -164,7 +174,7 @@ Result<void> CheckHostPattern(std::string_view pattern) {
   const std::size_t star = pattern.find('*');
   std::string example(pattern);
   if (star != std::string_view::npos) example.replace(star, 1, "web1");
-  if (star != std::string_view::npos && ParseEndpoint(example)) return {};
+  if (star != std::string_view::npos && ParseHostPort(example)) return {};
   return Error{ErrorCode::kInvalidArgument,
                "'" + SafeText(pattern) + "' does not say where a host is",
                "the * stands for its name, as in *:9898 or *.prod.example:9898"};
@@ -181,12 +191,14 @@ Result<HostsOfNames> AddressesOf(const std::vector<std::string>& names, std::str
   HostsOfNames all;
   for (const std::string& name : names) {
     // A name is what a host says of itself, so it may be anything.
-    const auto endpoint =
-        IsName(name) ? ParseEndpoint(std::string(pattern).replace(star, 1, name)) : std::nullopt;
-    if (endpoint)
-      all.hosts.push_back({name, std::string(kTlsScheme) + endpoint->host + ":" + endpoint->port});
-    else
+    auto place =
+        IsName(name) ? ParseHostPort(std::string(pattern).replace(star, 1, name)) : std::nullopt;
+    if (!place) {
       all.no_address.push_back(name);
+      continue;
+    }
+    if (place->port == 0) place->port = kDefaultPort;
+    all.hosts.push_back({name, AddressOf(*place)});
   }
   return all;
 }

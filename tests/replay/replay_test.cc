@@ -4,14 +4,18 @@
 #include <spdlog/sinks/null_sink.h>
 #include <spdlog/spdlog.h>
 
+#include <array>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <tuple>
+#include <utility>
+#include <vector>
 
 #include "client/format/exporter.h"
 #include "daemon/base/clock.h"
@@ -27,8 +31,9 @@ const std::string kData = test::TestData() + "/replay/";
 
 class ReplayTest : public ::testing::Test {
  protected:
-  [[nodiscard]] v1::Profile Replay(const session::SessionSpec& spec) {
-    auto backend = replay::ReplayBackend::Open(kData + "phases.profd", clock_, logger_);
+  [[nodiscard]] v1::Profile Replay(const session::SessionSpec& spec,
+                                   const std::string& recording = "phases.profd") {
+    auto backend = replay::ReplayBackend::Open(kData + recording, clock_, logger_);
     EXPECT_TRUE(backend.ok()) << (backend ? "" : backend.error().message);
     if (!backend) return {};
     const auto session = (*backend)->Start(1, spec);
@@ -95,6 +100,34 @@ TEST_F(ReplayTest, TargetsAreAppliedToWhatWasRecorded) {
   EXPECT_EQ(labelled.target(), "label service.name=phases,process.executable.name=ph*");
   by_label.target.labels.emplace_back("process.owner=no-such-user");
   EXPECT_EQ(Replay(by_label).threads_size(), 0);
+}
+
+// The program has read the clock before and after each call that profd sees. Its first call came
+// before profd watched it.
+TEST_F(ReplayTest, StepsAreThoseOfTheProgram) {
+  std::ifstream file(kData + "steps.json");
+  const auto truth = nlohmann::json::parse(file);
+  const auto profile = Replay({}, "steps.profd");
+  const auto& events = profile.step_events();
+  // Columns of the truth before each call: begin and end of the wait for data, and of the
+  // optimizer.
+  constexpr std::array kCalls{0, 2, 4, 6};
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> expected;
+  for (const auto& step : truth)
+    for (const int call : kCalls)
+      expected.emplace_back(step[call].get<std::uint64_t>(), step[call + 1].get<std::uint64_t>());
+  const std::size_t missed = expected.size() - static_cast<std::size_t>(events.time_ns_size());
+  ASSERT_LT(missed, kCalls.size() + 2);
+  for (int i = 0; i < events.time_ns_size(); ++i) {
+    const std::size_t call = missed + static_cast<std::size_t>(i);
+    EXPECT_GE(events.time_ns(i), expected[call].first) << i;
+    EXPECT_LE(events.time_ns(i), expected[call].second) << i;
+    EXPECT_EQ(events.end(i), call % 2 == 1) << i;
+    const std::string& name = profile.step_names(static_cast<int>(events.name(i)));
+    if (call % kCalls.size() == 0) EXPECT_TRUE(name.starts_with("enumerate(DataLoader)")) << name;
+    if (call % kCalls.size() == 2) EXPECT_EQ(name, "Optimizer.step#Truth.step");
+  }
+  EXPECT_EQ(Write(profile, "json"), Write(Replay({}, "steps.profd"), "json"));
 }
 
 TEST_F(ReplayTest, ACoarserSessionKeepsAShareAtItsOwnPeriod) {

@@ -138,7 +138,7 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   const ReportLook look{.width = width,
                         .palette = palette,
                         .complete = context.global.verbose,
-                        .counters = output.question.counters};
+                        .counters = question_.counters};
   if (report_ == Report::kWaits) return RenderWaitReport(output.report, profile, look);
   if (report_ == Report::kThreads) return RenderThreadReport(output.report, profile, look);
   if (report_ == Report::kReport)

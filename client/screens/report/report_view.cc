@@ -244,7 +244,8 @@ std::string RenderCounters(const v1::Profile& profile, const ReportTable& table,
   for (const ReportRow& row : table.rows)
     if (row.total.counts.counted_ns != 0) ran.push_back(&row);
   const std::size_t shown = RowsShown(question, options, ran.size());
-  ReportRow rest{.name = MoreText(ran.size() - shown)};
+  ReportRow rest;
+  rest.name = MoreText(ran.size() - shown);
   for (std::size_t i = 0; i < ran.size(); ++i) {
     if (i < shown)
       add(*ran[i], false);
