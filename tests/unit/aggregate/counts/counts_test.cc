@@ -134,8 +134,8 @@ TEST_F(CountedProfileTest, SamplesHaveTheCountsOfTheirThread) {
   HardwareCounts sum{};
   HardwareCounts slow{};
   for (const ProfileSample& sample : profile.samples) {
-    if (sample.state != State::kOnCpu) EXPECT_EQ(sample.counts, 0u);
     if (sample.counts == 0) continue;
+    EXPECT_EQ(sample.state, State::kOnCpu);
     const HardwareCounts& counts = profile.sample_counts.at(sample.counts - 1);
     AddCounts(counts, sum);
     if (LeafName(profile, sample) == "f2") AddCounts(counts, slow);
