@@ -348,13 +348,17 @@ TEST(SectionsTest, DamageIsSeen) {
 TEST(TableEncoderTest, ASpoolOfAnEarlierProfdHasItsColumns) {
   SentStacks sent;
   std::string payload = EncodeTables(Exported(), {}, sent);
-  for (const Section& section : *UnpackSections(payload)) {
+  const auto sections = UnpackSections(payload);
+  ASSERT_TRUE(sections);
+  for (const Section& section : *sections) {
     EXPECT_FALSE(section.is_old);
     EXPECT_EQ(ColumnsOf(section).find("host, time, nanosecond, ") == 0,
               section.table == FleetTable::kHostWindow);
   }
   payload.replace(0, payload.find('\n'), "profd-rows-1");
-  for (const Section& section : *UnpackSections(payload)) {
+  const auto old = UnpackSections(payload);
+  ASSERT_TRUE(old);
+  for (const Section& section : *old) {
     EXPECT_TRUE(section.is_old);
     EXPECT_EQ(ColumnsOf(section).find("host, time, seconds, ") == 0,
               section.table == FleetTable::kHostWindow);
