@@ -274,8 +274,10 @@ class Tables(WithStore):
         self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE nanosecond = 0"), 1)
         # Those of an older profd still come, and two windows of one second are two; the same one is one.
         self.store.run("INSERT INTO host_window (host, time, seconds) SELECT 'web-1', now() + 60, 60")
+        begin = int(time.time()) - 60
         for nanosecond in (7, 8, 8):
-            self.store.run(f"INSERT INTO host_window (host, time, nanosecond, seconds) SELECT 'web-2', toDateTime('2026-01-01 00:00:00'), {nanosecond}, 1")
+            self.store.run("INSERT INTO host_window (host, time, nanosecond, seconds) "
+                           f"SELECT 'web-2', toDateTime({begin}), {nanosecond}, 1")
         self.store.run("OPTIMIZE TABLE host_window FINAL")
         self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE host = 'web-1'"), 2)
         self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE host = 'web-2'"), 2)
