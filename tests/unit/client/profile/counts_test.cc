@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstddef>
+
 #include "client/profile/check_profile.h"
 #include "client/profile/join/profile_join.h"
 #include "client/profile/report/report_table.h"
@@ -136,14 +139,14 @@ TEST(CountsTest, ProfilesOfSeveralHostsAreSums) {
 }
 
 TEST(CountsTest, ColumnsOfOtherLengthsAreRefused) {
-  for (int column = 0; column < 4; ++column) {
+  for (std::size_t column = 0; column < 4; ++column) {
     v1::Profile profile = testing::CountedProfile();
     v1::Samples& samples = *profile.mutable_samples();
-    auto* const columns[] = {samples.mutable_counted_ns(), samples.mutable_cycles(),
+    const std::array columns{samples.mutable_counted_ns(), samples.mutable_cycles(),
                              samples.mutable_instructions(), samples.mutable_cache_misses()};
-    columns[column]->RemoveLast();
+    columns.at(column)->RemoveLast();
     EXPECT_FALSE(CheckProfile(profile)) << column;
-    columns[column]->Clear();
+    columns.at(column)->Clear();
     EXPECT_FALSE(CheckProfile(profile)) << column;
   }
 }
