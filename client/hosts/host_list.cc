@@ -54,10 +54,16 @@ bool AddRange(std::string_view text, std::vector<std::string>& values) {
   return values.size() <= kMostHosts;
 }
 
+// An address of IPv6 has brackets, too, but no range in them.
+bool BeginsWithIpv6(std::string_view text) {
+  return text.starts_with('[') &&
+         text.substr(0, text.find(']')).find(':') != std::string_view::npos;
+}
+
 // Of a host, and no more than that.
 bool IsName(const std::string& text) {
   const auto place = ParseHostPort(text);
-  return place && place->host == text && place->port == 0;
+  return place && place->host == text && place->port == 0 && !BeginsWithIpv6(text);
 }
 
 std::string AddressOf(const HostPort& place) {
@@ -87,12 +93,6 @@ std::optional<std::vector<std::string>> Expand(std::string_view text) {
       if (all.size() > kMostHosts) return all;
     }
   return all;
-}
-
-// An address of IPv6 has brackets, too, but no range in them.
-bool BeginsWithIpv6(std::string_view text) {
-  return text.starts_with('[') &&
-         text.substr(0, text.find(']')).find(':') != std::string_view::npos;
 }
 
 struct Listed {

@@ -115,7 +115,7 @@ TEST(ObservedDecoderTest, ASessionMayBeOfThisMode) {
   fixed.mode = PROFD_SESSION_OBSERVED;
   EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_SESSION_START, fixed)),
             "session start event: unknown mode");
-  fixed.mode = PROFD_SESSION_OFF_CPU | PROFD_SESSION_SWITCHES << 1;
+  fixed.mode = PROFD_SESSION_OFF_CPU | PROFD_SESSION_COUNTERS_REFUSED << 1;
   EXPECT_EQ(ErrorOf(RawEventBytes(PROFD_EVENT_SESSION_START, fixed)),
             "session start event: unknown mode");
 }

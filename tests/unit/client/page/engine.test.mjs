@@ -24,7 +24,7 @@ function profileOf(seed, samples = 400) {
   const firstOfKernel = 5;
   const nodes = 60;
   const profile = {
-    title: 't', facts: [], host: 'h', begin: 'b', lengthNs: 3 * SECOND, hasTimes: true, parts: PARTS,
+    title: 't', facts: [], notes: ['n'], host: 'h', begin: 'b', lengthNs: 3 * SECOND, hasTimes: true, parts: PARTS,
     functions: {
       name: names, module: names.map((_, fn) => (fn < firstOfKernel ? 'a.so' : '[kernel]')),
       kind: names.map(() => 0),
@@ -264,9 +264,9 @@ function encode(profile) {
   }
   for (const column of ['ns', 'points', 'part', 'leaf']) profile[column].forEach(put);
   for (const axis of profile.axes) axis.values.forEach(put);
-  const {title, facts, host, begin, parts, functions} = profile;
+  const {title, facts, notes, host, begin, parts, functions} = profile;
   const head = new TextEncoder().encode(JSON.stringify({
-    title, facts, host, begin, parts, functions, length_ns: profile.lengthNs, has_times: profile.hasTimes,
+    title, facts, notes, host, begin, parts, functions, length_ns: profile.lengthNs, has_times: profile.hasTimes,
     nodes: profile.parent.length, samples: profile.ns.length, steps: null,
     axes: profile.axes.map(({key, plural, names, unnamed}) => ({key, plural, names, unnamed})),
   }));
