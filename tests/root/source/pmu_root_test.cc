@@ -40,6 +40,8 @@ extern const char __start_touching[];
 extern const char __stop_touching[];
 }
 
+std::uint64_t Distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
+
 bool IsTouching(std::uint64_t address) {
   address &= ~PROFD_FRAME_EXACT;
   return address >= reinterpret_cast<std::uintptr_t>(__start_touching) &&
@@ -184,8 +186,10 @@ TEST_F(PmuTest, SamplesOfAFunctionHaveItsCounts) {
     const bool touches = std::ranges::any_of(stack.user_frames, IsTouching);
     counted_ns += stack.counts->counted_ns;
     faults += stack.counts->counts[PROFD_PMU_CACHE_MISSES];
-    EXPECT_EQ(stack.counts->counts[PROFD_PMU_CACHE_MISSES],
-              stack.counts->counts[PROFD_PMU_INSTRUCTIONS]);
+    // The kernel counts a fault twice, one after the other, and a sample may come between.
+    EXPECT_LE(Distance(stack.counts->counts[PROFD_PMU_CACHE_MISSES],
+                       stack.counts->counts[PROFD_PMU_INSTRUCTIONS]),
+              1u);
     if (touches) of_touching += stack.counts->counts[PROFD_PMU_CACHE_MISSES];
     if (touches) ++touching;
   }
