@@ -161,10 +161,7 @@ Result<void> Exporter::SpoolPart(store::TailPart part) {
     AddGap("spool_full", dropped.ns);
     if (encoded->too_large_ns != 0) AddGap("too_large", profile.duration_ns);
     added = SaveState();
-    if (added) {
-      if (dropped.entries != 0) parts_.target->Lost();
-      return {};
-    }
+    if (added) return {};
     cursor_ = cursor_before;
     unreported_ = unreported_before;
     status_.gaps = gaps_before;
@@ -172,7 +169,6 @@ Result<void> Exporter::SpoolPart(store::TailPart part) {
   // The windows stay in the history, and are read again: on a disk that is full, what is spooled
   // would leave no room for the state without which nothing is sent. What had to leave has left.
   spool_->Forget(first);
-  parts_.target->Lost();
   TakeBack(dropped.gaps);
   AddGap("spool_full", dropped.ns);
   return added.error();
@@ -210,7 +206,6 @@ void Exporter::SendOne() {
     case Verdict::Kind::kRefused:
       AddGap(verdict.cause, piece.covers_ns);
       TakeBack(piece.gaps);
-      parts_.target->Lost();
       break;
     case Verdict::Kind::kLater:
       ++status_.retries;
@@ -230,7 +225,6 @@ bool Exporter::TakeOldest() {
   auto entry = spool_->Read();
   if (!entry) {
     AddGap("spool_damaged", spool_->first_covers_ns());
-    parts_.target->Lost();
     RemoveOldest();
     send_error_ = entry.error().message;
     return false;
@@ -238,7 +232,6 @@ bool Exporter::TakeOldest() {
   if (IsTooOld(*entry)) {
     AddGap("too_old", entry->covers_ns);
     TakeBack(entry->gaps);
-    parts_.target->Lost();
     RemoveOldest();
     return false;
   }

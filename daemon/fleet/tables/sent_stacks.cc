@@ -1,7 +1,7 @@
 #include "daemon/fleet/tables/sent_stacks.h"
 
+#include <algorithm>
 #include <functional>
-#include <string>
 #include <utility>
 
 namespace profd::fleet {
@@ -13,21 +13,48 @@ constexpr std::size_t kMost = 50'000;  // in each set: 2 MB
 }  // namespace
 
 bool SentStacks::Take(std::string_view service, std::uint64_t hash, std::uint64_t now_unix_ns) {
-  if (now_unix_ns - young_since_unix_ns_ >= 2 * kHalfDayNs) Clear();
+  Age(now_unix_ns);
+  taken_unix_ns_ = now_unix_ns;
+  // `hash` is as good as random.
+  const std::uint64_t key = hash ^ std::hash<std::string_view>()(service);
+  if (old_.contains(key) || young_.contains(key)) return false;
+  return taken_.insert(key).second;
+}
+
+void SentStacks::GoWith(std::string_view payload) {
+  waiting_.push_back({std::hash<std::string_view>()(payload), taken_unix_ns_,
+                      std::vector<std::uint64_t>(taken_.begin(), taken_.end())});
+  taken_.clear();
+  if (waiting_.size() > kMostWaiting) waiting_.pop_front();
+}
+
+void SentStacks::Delivered(std::string_view payload) {
+  const auto found =
+      std::ranges::find(waiting_, std::hash<std::string_view>()(payload), &Waiting::payload);
+  if (found == waiting_.end()) return;
+  for (const std::uint64_t key : found->keys) Add(key, found->unix_ns);
+  waiting_.erase(found);
+}
+
+void SentStacks::Add(std::uint64_t key, std::uint64_t now_unix_ns) {
   if (young_.empty()) young_since_unix_ns_ = now_unix_ns;
-  if (young_.size() >= kMost || now_unix_ns - young_since_unix_ns_ >= kHalfDayNs) {
+  if (young_.size() >= kMost) {
     old_ = std::exchange(young_, {});
     young_since_unix_ns_ = now_unix_ns;
   }
-  // `hash` is as good as random.
-  const std::uint64_t key = hash ^ std::hash<std::string_view>()(service);
-  if (old_.contains(key)) return false;
-  return young_.insert(key).second;
+  young_.insert(key);
 }
 
-void SentStacks::Clear() {
-  young_.clear();
-  old_.clear();
+void SentStacks::Age(std::uint64_t now_unix_ns) {
+  const std::uint64_t age_ns = now_unix_ns - young_since_unix_ns_;
+  // The time of the host may go back: then this is a long time, too.
+  if (age_ns >= 2 * kHalfDayNs) {
+    young_.clear();
+    old_.clear();
+  } else if (age_ns >= kHalfDayNs) {
+    old_ = std::exchange(young_, {});
+    young_since_unix_ns_ = now_unix_ns;
+  }
 }
 
 }  // namespace profd::fleet

@@ -64,6 +64,7 @@ class Encoder {
     AddSamples();
     AddClocks();
     AddWindow();
+    sent.GoWith(payload_);
     return std::move(payload_);
   }
 

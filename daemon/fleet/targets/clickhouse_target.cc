@@ -122,6 +122,7 @@ Verdict ClickHouseTarget::Send(const SpoolEntry& entry, std::uint64_t number) {
                      .most_answer_bytes = 1u << 20});
     if (!answer.ok()) return VerdictOfClickHouse(answer.failure);
   }
+  sent_.Delivered(entry.payload);
   return {};
 }
 

@@ -21,8 +21,6 @@ class ClickHouseTarget : public Target {
 
   [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
   [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
-  // Its stacks may be missing: those of the next windows go out again.
-  void Lost() override { sent_.Clear(); }
 
  private:
   const ExportSettings settings_;

@@ -47,8 +47,6 @@ class Target {
   // `number` is that of the entry, and the same for each try. Takes the time-out of the target at
   // most, or that of each insert.
   [[nodiscard]] virtual Verdict Send(const SpoolEntry& entry, std::uint64_t number) = 0;
-  // An entry has left the spool, and the receiver does not have it.
-  virtual void Lost() {}
   // Smaller requests whose sums are those of this one; the same each time. Fewer than two: it
   // cannot be split.
   [[nodiscard]] virtual std::vector<std::string> Split(const std::string& /*payload*/) {

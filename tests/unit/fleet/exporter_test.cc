@@ -29,7 +29,6 @@ struct Received {
   std::vector<Gaps> gaps;
   std::size_t parts = 1;  // requests of a profile
   std::size_t bytes = 100;
-  std::uint64_t lost = 0;           // how often the target heard of it
   std::size_t limit = SIZE_MAX;     // larger ones are to be split
   std::vector<std::size_t> tried;   // sizes
   std::vector<std::size_t> pieces;  // sizes of what was taken
@@ -59,7 +58,6 @@ class FakeTarget : public Target {
     received_.pieces.push_back(entry.payload.size());
     return verdict;
   }
-  void Lost() override { ++received_.lost; }
   std::vector<std::string> Split(const std::string& payload) override {
     if (payload.size() < 2) return {};
     return {payload.substr(0, payload.size() / 2), payload.substr(payload.size() / 2)};
@@ -243,7 +241,6 @@ TEST_F(ExporterTest, WhatIsRefusedIsCountedByCauseAndTheReceiverLearnsOfIt) {
   Run(*exporter);
   EXPECT_TRUE(received_.taken.empty());
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"refused_x", kMinute}}));
-  EXPECT_EQ(received_.lost, 1u);
   EXPECT_EQ(exporter->status().spool_entries, 0u);
   PutMinutes(*store, 2);
   Drain(*exporter);
@@ -264,7 +261,6 @@ TEST_F(ExporterTest, ATargetThatIsDownLosesWhatNoLongerFits) {
   }
   EXPECT_EQ(exporter->status().spool_entries, 3u);
   EXPECT_LE(exporter->status().spool_bytes, settings_.spool_bytes);
-  EXPECT_GT(received_.lost, 0u);
   EXPECT_EQ(exporter->status().gaps, (Gaps{{"spool_full", 7 * kMinute}}));
   received_.verdicts.clear();
   Later(300);

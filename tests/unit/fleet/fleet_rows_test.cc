@@ -104,23 +104,59 @@ TEST(FleetRowsTest, RowsThatDifferInLeftOutLabelsAreOne) {
   EXPECT_EQ(rows.clocks[0].ns, 30u);
 }
 
+// Whether it goes out; then the receiver has it.
+bool Goes(SentStacks& sent, std::string_view service, std::uint64_t hash, std::uint64_t now_ns) {
+  const bool goes = sent.Take(service, hash, now_ns);
+  sent.GoWith("payload");
+  sent.Delivered("payload");
+  return goes;
+}
+
 TEST(SentStacksTest, StacksGoOutAgainWithinADay) {
   SentStacks sent;
-  EXPECT_TRUE(sent.Take("a", 1, kHourNs));
-  EXPECT_FALSE(sent.Take("a", 1, 2 * kHourNs));
-  EXPECT_TRUE(sent.Take("b", 1, 2 * kHourNs)) << "of another service";
-  EXPECT_TRUE(sent.Take("a", 2, 14 * kHourNs));
-  EXPECT_FALSE(sent.Take("a", 1, 14 * kHourNs));
-  EXPECT_TRUE(sent.Take("a", 3, 27 * kHourNs));
-  EXPECT_TRUE(sent.Take("a", 1, 27 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, kHourNs));
+  EXPECT_FALSE(Goes(sent, "a", 1, 2 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "b", 1, 2 * kHourNs)) << "of another service";
+  EXPECT_TRUE(Goes(sent, "a", 2, 14 * kHourNs));
+  EXPECT_FALSE(Goes(sent, "a", 1, 14 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 3, 27 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, 27 * kHourNs));
   // After a long pause, and when the time of the host goes back.
-  EXPECT_TRUE(sent.Take("a", 1, 100 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, 100 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, kHourNs));
+}
+
+TEST(SentStacksTest, AStackGoesWithEachPayloadUntilOneIsDelivered) {
+  SentStacks sent;
   EXPECT_TRUE(sent.Take("a", 1, kHourNs));
+  EXPECT_FALSE(sent.Take("a", 1, kHourNs)) << "once in a payload";
+  sent.GoWith("lost");
+  EXPECT_TRUE(sent.Take("a", 1, kHourNs));
+  EXPECT_TRUE(sent.Take("a", 2, kHourNs));
+  sent.GoWith("delivered");
+  EXPECT_TRUE(sent.Take("a", 1, kHourNs));
+  sent.GoWith("waiting");
+  sent.Delivered("of an earlier profd");
+  sent.Delivered("delivered");
+  EXPECT_FALSE(sent.Take("a", 1, kHourNs));
+  EXPECT_FALSE(sent.Take("a", 2, kHourNs));
+}
+
+TEST(SentStacksTest, OfManyPayloadsTheLastOnesAreNoticed) {
+  SentStacks sent;
+  for (std::uint64_t i = 0; i <= SentStacks::kMostWaiting; ++i) {
+    EXPECT_TRUE(sent.Take("a", i, kHourNs));
+    sent.GoWith(std::to_string(i));
+  }
+  sent.Delivered("0");
+  sent.Delivered("1");
+  EXPECT_TRUE(sent.Take("a", 0, kHourNs));
+  EXPECT_FALSE(sent.Take("a", 1, kHourNs));
 }
 
 TEST(SentStacksTest, ManyStacksAreForgotten) {
   SentStacks sent;
-  for (std::uint64_t hash = 0; hash < 150'000; ++hash) EXPECT_TRUE(sent.Take("", hash, kHourNs));
+  for (std::uint64_t hash = 0; hash < 150'000; ++hash) EXPECT_TRUE(Goes(sent, "", hash, kHourNs));
   EXPECT_FALSE(sent.Take("", 149'999, kHourNs));
   EXPECT_TRUE(sent.Take("", 0, kHourNs));
 }
