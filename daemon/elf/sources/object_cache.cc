@@ -2,8 +2,11 @@
 
 #include <sys/sysmacros.h>
 
+#include <algorithm>
 #include <utility>
 
+#include "daemon/base/files.h"
+#include "daemon/base/private_file.h"
 #include "daemon/reader/message.h"
 
 namespace profd::elf {
@@ -14,12 +17,34 @@ using reader::Unpacker;
 
 constexpr std::uint64_t kPieceSpan = 64u << 10;  // of addresses
 
-// An index of symbols is a file without a name, and what a server has sent is not there for later
-// requests.
 bool IsComplete(const ObjectContents& contents) {
-  return !contents.needs_index && contents.index.empty() && !contents.lacks_debug_file &&
+  const bool has_symbols = contents.symbols.size() != 0 || !contents.index.empty();
+  return has_symbols && !contents.needs_index && !contents.lacks_debug_file &&
          contents.info.symbols_from == SymbolOrigin::kSymtab &&
          contents.info.symbols_missing.empty();
+}
+
+// What the blocks of an index take of its file; blocks follow each other there.
+std::uint64_t BytesOf(const std::vector<IndexBlock>& blocks) {
+  std::uint64_t bytes = 0;
+  for (const IndexBlock& block : blocks)
+    bytes = std::max(bytes, block.offset + block.entries * sizeof(SymbolTable::Entry) +
+                                std::uint64_t{block.name_bytes});
+  return bytes;
+}
+
+std::optional<std::string> ReadIndex(const UniqueFd& file, std::uint64_t bytes) {
+  if (bytes > reader::AnswerCache::kMaxAnswerBytes) return std::nullopt;
+  std::string index(bytes, '\0');
+  const auto read = ReadAt(file.get(), 0, index, "index");
+  if (!read || *read != bytes) return std::nullopt;
+  return index;
+}
+
+std::shared_ptr<const UniqueFd> FileWith(std::string_view bytes) {
+  auto made = MakeUnnamedFile();
+  if (!made || WriteAll(made->get(), bytes) != 0) return nullptr;
+  return std::make_shared<const UniqueFd>(*std::move(made));
 }
 
 std::string PackSettings(const ObjectSettings& settings) {
@@ -63,16 +88,29 @@ reader::AnswerKey ObjectCache::KeyFor(std::string_view kind, const ContentsKey& 
   return AnswerKeyFor(kind, key.stamp, Packer().Text(settings_).Text(key.path).Text(more).Take());
 }
 
-std::optional<ObjectContents> ObjectCache::FindContents(const ContentsKey& key) {
+std::optional<ObjectCache::Kept> ObjectCache::FindContents(const ContentsKey& key) {
   const auto answer = answers_.Find(KeyFor("contents", key, ""));
   if (!answer) return std::nullopt;
   auto contents = UnpackContents(*answer);
   if (!contents || !IsComplete(*contents)) return std::nullopt;
-  return *std::move(contents);
+  Kept kept{*std::move(contents), nullptr};
+  if (kept.contents.index.empty()) return kept;
+  const auto index = answers_.Find(KeyFor("index", key, ""));
+  if (!index || index->size() != BytesOf(kept.contents.index)) return std::nullopt;
+  kept.index = FileWith(*index);
+  if (!kept.index) return std::nullopt;
+  return kept;
 }
 
-void ObjectCache::KeepContents(const ContentsKey& key, const ObjectContents& contents) {
-  if (IsComplete(contents)) answers_.Put(KeyFor("contents", key, ""), PackContents(contents));
+void ObjectCache::KeepContents(const ContentsKey& key, const ObjectContents& contents,
+                               const UniqueFd* index) {
+  if (!IsComplete(contents)) return;
+  if (!contents.index.empty()) {
+    auto bytes = index == nullptr ? std::nullopt : ReadIndex(*index, BytesOf(contents.index));
+    if (!bytes) return;
+    answers_.Put(KeyFor("index", key, ""), *std::move(bytes));
+  }
+  answers_.Put(KeyFor("contents", key, ""), PackContents(contents));
 }
 
 ObjectCache::Piece& ObjectCache::PieceOf(const ContentsKey& key, std::uint64_t vaddr) {

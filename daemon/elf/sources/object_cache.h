@@ -4,12 +4,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "daemon/base/lru_cache.h"
+#include "daemon/base/unique_fd.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/elf/sources/object_reader.h"
@@ -39,8 +41,13 @@ class ObjectCache {
   ObjectCache& operator=(const ObjectCache&) = delete;
   ~ObjectCache();  // saves new places
 
-  [[nodiscard]] std::optional<ObjectContents> FindContents(const ContentsKey& key);
-  void KeepContents(const ContentsKey& key, const ObjectContents& contents);
+  struct Kept {
+    ObjectContents contents;
+    std::shared_ptr<const UniqueFd> index;  // a file with the index of the symbols; null: no index
+  };
+  [[nodiscard]] std::optional<Kept> FindContents(const ContentsKey& key);
+  // `index`: of the symbols, if the contents have one.
+  void KeepContents(const ContentsKey& key, const ObjectContents& contents, const UniqueFd* index);
 
   // None: the place is not known. No frames: the file has none for it.
   [[nodiscard]] std::optional<std::vector<SourceFrame>> FindSource(const ContentsKey& key,

@@ -217,8 +217,7 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
                  "raise memory.cap"};
   if (cache_) {
     for (const std::string& path : {std::string(), id.path})
-      if (auto contents = cache_->FindContents({stamp, path}))
-        return Hold(id, {stamp, path}, *std::move(contents), std::nullopt);
+      if (auto object = Known(id, {stamp, path})) return object;
   }
   counters_.files_read.Add();
   File index;
@@ -232,12 +231,22 @@ Result<ObjectRef> ObjectClient::ReadFile(const ObjectId& id, const FileStamp& st
   auto symbols = AddIndex(id, stamp, downloaded, *reading);
   if (!symbols) return symbols.error();
   const ContentsKey key{stamp, reading->contents.alone ? "" : id.path};
-  // What a server has sent is not there for later requests about the file.
-  if (cache_ && !downloaded.file) cache_->KeepContents(key, reading->contents);
   ObjectInfo& info = reading->contents.info;
   if (!info.symbols_missing.empty() && !info.debug_missing.empty())
     info.symbols_missing += " (tried " + info.debug_missing + ")";
   return Hold(id, key, std::move(reading->contents), *std::move(symbols));
+}
+
+ObjectRef ObjectClient::Known(const ObjectId& id, const ContentsKey& key) {
+  auto kept = cache_->FindContents(key);
+  if (!kept) return nullptr;
+  std::optional<SymbolIndex> symbols;
+  if (kept->index) {
+    auto index = SymbolIndex::Open(std::move(kept->index), std::move(kept->contents.index));
+    if (!index) return nullptr;
+    symbols = *std::move(index);
+  }
+  return Hold(id, key, std::move(kept->contents), std::move(symbols));
 }
 
 ObjectRef ObjectClient::Hold(const ObjectId& id, const ContentsKey& key, ObjectContents contents,
@@ -323,13 +332,23 @@ Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,
     reading = *std::move(more);
   }
   if (reading.contents.index.empty() || !reading.index) {
+    Keep(id, stamp, downloaded, reading);
     indexing_.Erase({stamp, id.path});
     return std::optional<SymbolIndex>();
   }
+  Keep(id, stamp, downloaded, reading);
   auto index = SymbolIndex::Open(std::move(reading.index), std::move(reading.contents.index));
   if (!index) return without(index.error());
   indexing_.Erase({stamp, id.path});
   return std::optional(*std::move(index));
+}
+
+void ObjectClient::Keep(const ObjectId& id, const FileStamp& stamp, const Downloaded& downloaded,
+                        const Reading& reading) {
+  // What a server has sent is not there for later requests about the file.
+  if (!cache_ || downloaded.file) return;
+  cache_->KeepContents({stamp, reading.contents.alone ? "" : id.path}, reading.contents,
+                       reading.index.get());
 }
 
 std::vector<SourceFrame> ObjectClient::FindSource(const ContentsKey& key, std::uint64_t vaddr) {

@@ -114,6 +114,11 @@ class ObjectClient : public ObjectSource {
     ObjectContents contents;
     File index;
   };
+  // What an earlier profd has read; null: nothing.
+  [[nodiscard]] ObjectRef Known(const ObjectId& id, const ContentsKey& key);
+  // For the next profd.
+  void Keep(const ObjectId& id, const FileStamp& stamp, const Downloaded& downloaded,
+            const Reading& reading);
   // The request to read a file, and what goes with it. `repeated` as for Ask.
   [[nodiscard]] Result<Reading> AskToRead(const ObjectId& id, const FileStamp& stamp,
                                           const Downloaded& downloaded, File index,

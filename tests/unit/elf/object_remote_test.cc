@@ -98,6 +98,25 @@ TEST_F(ObjectCacheTest, TheNextDaemonReadsNoFileThatIsKnown) {
   EXPECT_EQ((*object)->info().symbols_from, SymbolOrigin::kSymtab);
 }
 
+TEST_F(ObjectCacheTest, SymbolsInAnIndexAreKeptWithIt) {
+  ElfPlan plan;
+  for (std::uint64_t i = 0; i < 500; ++i)
+    plan.symtab.push_back({"function_" + std::to_string(i), 0x2000 + 4 * i, 4});
+  const std::string path = tree_.Write("library", BuildElf(plan) + std::string(1u << 20, '\0'));
+  ObjectSettings small;
+  small.elf.table_bytes = 4'096;
+  ASSERT_TRUE(Begin(small)->Load(IdOf(path)));
+  const auto source = Begin(small);
+  const auto object = source->Load(IdOf(path));
+  ASSERT_TRUE(object);
+  EXPECT_EQ(source->counters().files_read.value(), 0u);
+  for (std::uint64_t i = 0; i < 500; i += 7) {
+    const auto symbol = (*object)->FindSymbol(0x2000 + 4 * i + 1);
+    ASSERT_TRUE(symbol) << i;
+    EXPECT_EQ(symbol->name, "function_" + std::to_string(i));
+  }
+}
+
 TEST_F(ObjectCacheTest, AFileThatHasChangedIsReadAgain) {
   const std::string path = tree_.Write("library", BuildElf(SmallPlan()));
   ASSERT_TRUE(Begin()->Load(IdOf(path)));
