@@ -66,7 +66,8 @@ void AddFleet(Command& command, RawFleet& raw) {
        .help = "many hosts: clickhouse://[USER@]HOST[:PORT]/DATABASE to which they export; "
                "clickhouses:// by TLS; default PROFD_FLEET",
        .more = "With it --host takes names of hosts, with * and ?, and --tls-ca, --tls-cert and "
-               "--tls-key are for the server, else PROFD_FLEET_TLS_CA, PROFD_FLEET_TLS_CERT and "
+               "--tls-key are for the server (of collect: for the hosts), else PROFD_FLEET_TLS_CA, "
+               "PROFD_FLEET_TLS_CERT and "
                "PROFD_FLEET_TLS_KEY. A password comes from PROFD_FLEET_PASSWORD or "
                "--fleet-password-from. What "
                "hosts have not delivered is said on standard error. Of -p, --comm, --cgroup and "

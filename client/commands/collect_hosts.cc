@@ -149,7 +149,8 @@ int RunCollectHosts(const CollectOptions& options, const Context& context) {
   const std::optional<InvokingUser> user = InvokingUser::FromEnvironment();
   Result<std::vector<HostAddress>> hosts = std::vector<HostAddress>();
   if (options.fleet) {
-    const auto session = FleetSession::Open(*options.fleet, context);
+    // The files on the command line are for the hosts.
+    const auto session = FleetSession::Open(*options.fleet, context, TlsFiles());
     if (!session) return fail(session.error());
     hosts = HostsOfFleet(options, **session, context);
     if (!hosts) return (*session)->ExitCodeOfError(hosts.error());

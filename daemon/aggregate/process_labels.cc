@@ -26,7 +26,7 @@ std::string_view ServiceUnit(std::string_view unit) {
 std::string ServiceOf(const ProfileProcess& process) {
   if (process.container.empty())
     if (const auto unit = ServiceUnit(process.unit); !unit.empty()) return std::string(unit);
-  if (!process.executable.empty()) return std::string(BaseName(process.executable));
+  if (!process.executable.empty()) return std::string(BaseName(WithoutDeleted(process.executable)));
   // The kernel's own threads, each of which is a process, have no program.
   if (process.command_line.empty() && process.unit.empty() && process.container.empty())
     return "kernel";
@@ -91,7 +91,7 @@ std::map<std::string, std::string> ProcessLabels(const ProfileProcess& process,
   set("service.name", ServiceOf(process));
   set("host.name", host);
   set("k8s.node.name", NodeOf(process, pod, host));
-  set("process.executable.name", BaseName(process.executable));
+  set("process.executable.name", BaseName(WithoutDeleted(process.executable)));
   set("process.executable.build_id.gnu", process.build_id);
   set("process.owner", process.owner.user);
   set("container.id", process.container);
@@ -105,6 +105,12 @@ std::string ProcessLabel(const ProfileProcess& process, std::string_view host,
   const auto labels = ProcessLabels(process, host);
   const auto label = labels.find(std::string(name));
   return label == labels.end() ? std::string() : label->second;
+}
+
+std::string_view WithoutDeleted(std::string_view executable) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (executable.ends_with(kDeleted)) executable.remove_suffix(kDeleted.size());
+  return executable;
 }
 
 std::string ServiceKey(const ProfileProcess& process) {

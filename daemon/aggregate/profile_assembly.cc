@@ -12,6 +12,7 @@
 #include "daemon/aggregate/concurrency/concurrency_count.h"
 #include "daemon/aggregate/counts/count_scaling.h"
 #include "daemon/aggregate/moved_stacks.h"
+#include "daemon/aggregate/process_labels.h"
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights/weights.h"
 #include "daemon/base/mul_div.h"
@@ -671,13 +672,9 @@ PathThread ProfileAssembly::DescribeOnPath(const WaitLog::Thread& thread) const 
 }
 
 void ProfileAssembly::FindBuildIds() {
-  // The kernel appends this to the path of a running program whose file was replaced, as a package
-  // update does. The frames have the path without it.
-  constexpr std::string_view kDeleted = " (deleted)";
   for (const ProfileSample& sample : profile_.samples) {
     ProfileProcess& process = profile_.processes[profile_.threads[sample.thread].process];
-    std::string_view program = process.executable;
-    if (program.ends_with(kDeleted)) program.remove_suffix(kDeleted.size());
+    const std::string_view program = WithoutDeleted(process.executable);
     if (program.empty() || !process.build_id.empty()) continue;
     for (std::uint32_t node = sample.node; node != 0; node = profile_.nodes[node].parent) {
       const symbolize::Frame& frame = profile_.frames[profile_.nodes[node].frame];

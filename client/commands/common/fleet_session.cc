@@ -31,10 +31,11 @@ FleetSession::FleetSession(const FleetRequest& request, const Context& context)
 }
 
 Result<std::unique_ptr<FleetSession>> FleetSession::Open(const FleetRequest& request,
-                                                         const Context& context) {
+                                                         const Context& context,
+                                                         const TlsFiles& named) {
   auto password = FleetPassword(request.password_file);
   if (!password) return password.error();
-  auto tls = FleetTlsFiles(context.global.host.tls, request.address);
+  auto tls = FleetTlsFiles(named, request.address);
   if (!tls) return tls.error();
   std::unique_ptr<FleetSession> session(new FleetSession(request, context));
   HttpClient::PrepareProcess();

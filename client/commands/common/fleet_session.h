@@ -21,8 +21,15 @@ namespace profd::client {
 // runs, which is then kUnavailable without a message.
 class FleetSession {
  public:
+  // `tls`: files that are named for the server; those of the environment count, too.
   [[nodiscard]] static Result<std::unique_ptr<FleetSession>> Open(const FleetRequest& request,
-                                                                  const Context& context);
+                                                                  const Context& context,
+                                                                  const TlsFiles& tls);
+  // With those of the command line.
+  [[nodiscard]] static Result<std::unique_ptr<FleetSession>> Open(const FleetRequest& request,
+                                                                  const Context& context) {
+    return Open(request, context, context.global.host.tls);
+  }
   FleetSession(const FleetSession&) = delete;
   FleetSession& operator=(const FleetSession&) = delete;
   ~FleetSession() = default;

@@ -98,7 +98,7 @@ class S3(ExportingProfd):
         store.kill()
         store.wait()
         self.await_true(lambda: re.search(r"; ([2-9]|\d\d+) w", self.status()), "files wait")
-        self.assertIn("fails: http:", self.status())
+        self.await_true(lambda: "fails: http:" in self.status(), "the failure is said")
         store, _, *keys = self.start_store(port)
         self.write_keys(*keys)
         objects = self.await_true(lambda: (found := self.objects(store)) and len(found) >= 3 and found, "three objects")

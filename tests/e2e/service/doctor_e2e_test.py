@@ -13,7 +13,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from running_profd import OTHER, PROFCTL, PROFD, RunningProfd, as_user  # noqa: E402
 
 HOST = ["kernel", "BTF", "lockdown", "BPF JIT", "sample rate", "perf events", "kernel names", "debug info"]
-DAEMON = ["profd", "hook", "clocks", "rights", "losses", "Python", "history"]
+DAEMON = ["profd", "hook", "clocks", "counters", "rights", "losses", "Python", "history"]
 SNAKE = """
 import time
 print("ready", flush=True)

@@ -29,6 +29,9 @@ TEST(ProcessLabels, FollowFromTheProcess) {
 
 TEST(ProcessLabels, WhatIsGivenComesFirst) {
   ProfileProcess process = Cart();
+  process.executable = "/usr/bin/cart (deleted)";
+  EXPECT_EQ(ProcessLabel(process, "web-1", "process.executable.name"), "cart");
+  EXPECT_EQ(ProcessLabel(process, "web-1", "service.name"), "cart");
   process.labels = {{"service.name", "shop-cart"}, {"host.name", "vm"}, {"team", "a"}};
   const Map labels = ProcessLabels(process, "web-1");
   EXPECT_EQ(labels.at("service.name"), "shop-cart");
