@@ -26,6 +26,12 @@ def client(kind, port, access_key="none", secret_key="none"):
                         aws_secret_access_key=secret_key)
 
 
+def serve(port):
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=port, verbose=False)
+    server.start()
+    return server.get_host_and_port()[1]
+
+
 def make_keys(port):
     users = client("iam", port)
     users.create_user(UserName="profd")
@@ -47,11 +53,11 @@ def dump(objects, folder):
 
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=int(sys.argv[1]) if len(sys.argv) > 1 else 0, verbose=False)
-    server.start()
-    port = server.get_host_and_port()[1]
-    client("s3", port).create_bucket(Bucket=BUCKET)
-    keys = make_keys(port)
+    # Who waits for the store's port would take up the requests that need no key.
+    own_port = serve(0)
+    client("s3", own_port).create_bucket(Bucket=BUCKET)
+    keys = make_keys(own_port)
+    port = serve(int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     print(json.dumps([port, *keys]), flush=True)
     objects = client("s3", port, *keys)
     for line in sys.stdin:
