@@ -251,7 +251,7 @@ ObjectRef ObjectClient::Known(const ObjectId& id, const ContentsKey& key) {
 
 ObjectRef ObjectClient::Hold(const ObjectId& id, const ContentsKey& key, ObjectContents contents,
                              std::optional<SymbolIndex> symbols) {
-  const ObjectRef object =
+  ObjectRef object =
       std::make_shared<FileObject>(std::move(contents), std::move(symbols), *this, key);
   held_.insert_or_assign(key, Held{object, id});
   Sweep();

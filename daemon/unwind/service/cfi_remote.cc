@@ -456,6 +456,7 @@ Result<std::vector<FrameRows>> CfiClient::ReadChunks(const FrameFile& file,
     }
   }
   std::vector<FrameRows> chunks;
+  chunks.reserve(known.size());
   for (auto& chunk : known) chunks.push_back(*std::move(chunk));
   return chunks;
 }
