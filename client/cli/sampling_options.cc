@@ -71,7 +71,7 @@ void AddCounters(Command& command, RawSampling& raw) {
                .into = &raw.counters,
                .help = "hardware counters, too: cycles, instructions and cache misses, exact by "
                        "thread, and by function as sampled",
-               .more = "Each switch of the target's threads costs some 0.3 us more. Counts of a "
+               .more = "Each switch of the target's threads costs a little more. Counts of a "
                        "function are those of up to one period before its samples: what takes "
                        "turns more often than that shares its counts. It needs hooks, and a PMU, "
                        "which most virtual machines lack: the profile says so then."});

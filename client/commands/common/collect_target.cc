@@ -7,6 +7,7 @@
 #include <optional>
 #include <string_view>
 
+#include "client/cli/values.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -49,10 +50,10 @@ std::uint32_t OwnPidNamespace() {
 
 // "--service cart --label k8s.pod.name='cart-*'"
 std::string LabelArguments(const v1::Target::Labels& labels) {
-  constexpr std::string_view kService = "service.name=";
+  const std::string name_of_service = std::string(kServiceLabel) + "=";
   std::string text;
   for (const std::string& label : labels.label()) {
-    const bool service = label.starts_with(kService);
+    const bool service = label.starts_with(name_of_service);
     const std::string safe = SafeText(label);
     const std::size_t equals = std::min(safe.find('='), safe.size() - 1);
     const std::string value = safe.substr(equals + 1);

@@ -331,12 +331,11 @@ Result<std::optional<SymbolIndex>> ObjectClient::AddIndex(const ObjectId& id,
     if (!more) return without(more.error());
     reading = *std::move(more);
   }
+  Keep(id, stamp, downloaded, reading);
   if (reading.contents.index.empty() || !reading.index) {
-    Keep(id, stamp, downloaded, reading);
     indexing_.Erase({stamp, id.path});
     return std::optional<SymbolIndex>();
   }
-  Keep(id, stamp, downloaded, reading);
   auto index = SymbolIndex::Open(std::move(reading.index), std::move(reading.contents.index));
   if (!index) return without(index.error());
   indexing_.Erase({stamp, id.path});
