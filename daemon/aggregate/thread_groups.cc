@@ -26,11 +26,13 @@ std::uint64_t HashOf(const Values&... values) {
 }
 
 ProcessKey GroupKey(const ProfileProcess& process) {
+  // Of root's it decides nothing, and it is not known of a program that ended soon.
+  const bool sole = process.owner.sole && process.owner.uid.value_or(0) != 0;
   const auto* python = process.interpreter.get();
   return {0, HashOf(process.comm, process.executable, process.parent, process.unit,
                     process.container, process.cgroup, process.owner.uid.has_value(),
-                    process.owner.uid.value_or(0), process.owner.sole, process.owner.user,
-                    python != nullptr, python != nullptr ? python->version : std::string(),
+                    process.owner.uid.value_or(0), sole, process.owner.user, python != nullptr,
+                    python != nullptr ? python->version : std::string(),
                     python != nullptr ? python->refused : std::string(), ServiceKey(process))};
 }
 
@@ -219,6 +221,7 @@ void AddMember(const ProfileProcess& member, ProfileProcess& group) {
   if (group.build_id.empty()) group.build_id = member.build_id;
   KeepShared(member.labels, group.labels);
   group.exited = group.exited && member.exited;
+  group.owner.sole = group.owner.sole && member.owner.sole;
   group.cpu_limits.reset();
   if (group.concurrency && member.concurrency)
     *group.concurrency += *member.concurrency;

@@ -20,6 +20,18 @@ void ChangeInfo(ProcessTable::Process& process, const Change& change) {
   process.info = std::move(changed);
 }
 
+// The path of the program that the kernel has mapped since `since_ns`: it maps the program first
+// and its loader after it. "": it is not known.
+std::string MappedProgram(const AddressSpace& mappings, std::uint64_t since_ns) {
+  const Mapping* first = nullptr;
+  for (const auto& [start, mapping] : mappings.mappings())
+    if (mapping.since_ns >= since_ns && (first == nullptr || mapping.since_ns < first->since_ns))
+      first = &mapping;
+  if (first == nullptr || first->module == nullptr) return {};
+  const std::string& path = first->module->path;
+  return path.starts_with('/') ? path : std::string();
+}
+
 }  // namespace
 
 ProcessTable::ProcessTable(const ProcessLimits& limits)
@@ -78,24 +90,33 @@ void ProcessTable::On(const wire::ClockEvent& event) {
 }
 
 void ProcessTable::On(const wire::ForkEvent& event) {
-  if (event.new_process && Find(event.header.process) == nullptr) {
+  if (event.new_process) {
+    const bool known = Find(event.header.process) != nullptr;
     Process& child = FindOrMake(event.header.process, event.header.time_ns);
     const Process* parent = Find({event.parent_pid, event.parent_process_start_ns});
-    if (parent != nullptr) {
-      // The kernel copies the address space, and the program is the same until an exec.
-      child.mappings = parent->mappings;
-      ChangeInfo(child, [parent](ProcessInfo& info) {
-        info.parent = parent->info->comm;
-        info.executable = parent->info->executable;
-        info.command_line = parent->info->command_line;
-        info.cgroup = parent->info->cgroup;
-        info.owner = parent->info->owner;
-        info.resource = parent->info->resource;
-      });
-      child.owner_seen = parent->owner_seen;
-    }
+    if (parent != nullptr) Inherit(*parent, known, child);
   }
   NameThread(event.header, event.comm);
+}
+
+void ProcessTable::Inherit(const Process& parent, bool known, Process& child) {
+  // Other events of the child can be before this one, as events of two CPUs are. What they say is
+  // newer.
+  const bool same_image = child.image_ns == 0;
+  const bool has_read = child.owner_seen.has_value();
+  ChangeInfo(child, [&](ProcessInfo& info) {
+    info.parent = parent.info->comm;
+    if (info.cgroup.empty()) info.cgroup = parent.info->cgroup;
+    if (!same_image) return;
+    if (info.executable.empty()) info.executable = parent.info->executable;
+    if (info.command_line.empty()) info.command_line = parent.info->command_line;
+    if (has_read) return;
+    info.owner = parent.info->owner;
+    info.resource = parent.info->resource;
+  });
+  // The kernel copies the address space, and the program is the same until an exec.
+  if (!known || (same_image && child.mappings.size() == 0)) child.mappings = parent.mappings;
+  if (!known) child.owner_seen = parent.owner_seen;
 }
 
 void ProcessTable::On(const wire::ExecEvent& event) {
@@ -106,14 +127,17 @@ void ProcessTable::On(const wire::ExecEvent& event) {
   // last. Mappings since the new name belong to the new program.
   const bool renamed = process.renamed_ns > process.image_ns;
   process.mappings.RemoveOlder(renamed ? process.renamed_ns : time_ns);
+  // The event has the path as the caller wrote it, which may lead over links or to a script.
+  const std::string mapped =
+      renamed ? MappedProgram(process.mappings, process.renamed_ns) : std::string();
   process.image_ns = time_ns;
   if (process.owner_seen) {
     // The program before this one was not looked at, so it may have been another user's.
     if (!process.owner_seen->of_this_image) process.owner_seen->sole_uid.reset();
     process.owner_seen->of_this_image = false;
   }
-  ChangeInfo(process, [&event](ProcessInfo& info) {
-    info.executable = event.path;
+  ChangeInfo(process, [&](ProcessInfo& info) {
+    info.executable = mapped.empty() ? event.path : mapped;
     info.command_line.clear();
     info.label_keys.reset();
     info.resource.reset();
@@ -170,8 +194,11 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
   // A text that was read before the last EXEC belongs to the previous program.
   const bool current_image = time_ns >= process.image_ns;
   ChangeInfo(process, [&blobs, current_image](ProcessInfo& info) {
-    const std::string cgroup = ParseCgroup(blobs[PROFD_BLOB_CGROUP]);
-    if (!cgroup.empty()) info.cgroup = cgroup;
+    const std::string& cgroups = blobs[PROFD_BLOB_CGROUP];
+    const std::string cgroup = ParseCgroup(cgroups);
+    // A thread that ends has no group of version 1 any more. The unified one stands last.
+    const bool has_left = cgroup == "/" && !cgroups.starts_with("0::");
+    if (!cgroup.empty() && !(has_left && !info.cgroup.empty())) info.cgroup = cgroup;
     const auto pids = ParseNamespacePids(blobs[PROFD_BLOB_NSPID]);
     if (!pids.empty()) info.namespace_pids = pids;
     if (!current_image) return;

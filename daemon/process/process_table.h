@@ -106,6 +106,8 @@ class ProcessTable {
   void On(const wire::ProcessEvent& event);
   void On(const wire::LabelProcessEvent& event);
 
+  // `known`: other events of the child came before its FORK.
+  static void Inherit(const Process& parent, bool known, Process& child);
   Process* FindMutable(const ProcessKey& key);
   Process& FindOrMake(const ProcessKey& key, std::uint64_t time_ns);
   void MakeCurrent(Process& process, std::uint64_t time_ns);

@@ -154,6 +154,24 @@ TEST_F(ThreadGroupsTest, AGroupOfProcessesHasOneThreadForEachName) {
   EXPECT_EQ(profile_.threads[2].key.tid, 0u) << "the process of this number is in the group";
 }
 
+// Whether a process is its user's alone is read from /proc, if there is time. Root sees all.
+TEST_F(ThreadGroupsTest, OfRootItDoesNotMatterWhetherTheOwnerWasReadInTime) {
+  for (const std::uint32_t uid : {0u, 1000u}) {
+    for (const bool sole : {true, true, false, false}) {
+      AddProgram("cc1", kMs);
+      profile_.processes.back().owner.uid = uid;
+      profile_.processes.back().owner.sole = sole;
+    }
+  }
+  (void)GroupShortLived(profile_);
+  ASSERT_EQ(profile_.processes.size(), 3u);
+  EXPECT_EQ(profile_.processes[0].group_size, 4u);
+  EXPECT_FALSE(profile_.processes[0].owner.sole);
+  EXPECT_EQ(profile_.processes[1].group_size, 2u);
+  EXPECT_TRUE(profile_.processes[1].owner.sole);
+  EXPECT_FALSE(profile_.processes[2].owner.sole);
+}
+
 TEST_F(ThreadGroupsTest, WhatMembersDoNotShareIsEmpty) {
   AddProgram("cc1", kMs);
   profile_.processes.back().command_line = "cc1 a.c";

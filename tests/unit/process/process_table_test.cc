@@ -202,6 +202,62 @@ TEST_F(ProcessTableTest, AProcessThatLivedTwentyMillisecondsIsNamed) {
   EXPECT_EQ(PathAt(7, 0x1000), "/bin/sh");
 }
 
+// As if /proc had been read in time: its link to the program leads to the file itself.
+TEST_F(ProcessTableTest, TheProgramIsTheFileThatTheKernelMapped) {
+  table_.Apply(ForkAt(10, 7, 8, "sh"));
+  table_.Apply(CommAt(20, 8, 8, "script"));
+  table_.Apply(MmapAt(21, 8, 0x50000, 0x1000, "/usr/bin/python3.11"));
+  table_.Apply(MmapAt(22, 8, 0x20000, 0x1000, "/lib/ld.so"));
+  table_.Apply(MmapAt(23, 8, 0x10000, 0x1000, "[vdso]"));
+  table_.Apply(ExecAt(30, 8, "/bin/script", "script"));
+  EXPECT_EQ(table_.Info(Key(8))->executable, "/usr/bin/python3.11");
+  table_.Apply(CommAt(40, 8, 8, "true"));
+  table_.Apply(ExecAt(50, 8, "/bin/true", "true"));
+  EXPECT_EQ(table_.Info(Key(8))->executable, "/bin/true") << "no mapping of it is known";
+}
+
+TEST_F(ProcessTableTest, AForkThatComesLateDescribesItsChild) {
+  wire::ProcessEvent parent = ProcessAt(10, 7, "1000-2000 r-xp 0 08:01 5 /bin/sh\n", "sh\n");
+  parent.blobs[PROFD_BLOB_EXE] = "/bin/sh";
+  parent.blobs[PROFD_BLOB_CGROUP] = "0::/a";
+  table_.Apply(parent);
+  table_.Apply(CommAt(20, 8, 8, "request"));
+  table_.Apply(ForkAt(19, 7, 8, "sh"));
+  const ProcessInfoRef child = table_.Info(Key(8));
+  EXPECT_EQ(child->comm, "request");
+  EXPECT_EQ(child->parent, "sh");
+  EXPECT_EQ(child->executable, "/bin/sh");
+  EXPECT_EQ(child->cgroup, "/a");
+  EXPECT_EQ(PathAt(8, 0x1000), "/bin/sh");
+
+  wire::ProcessEvent read = ProcessAt(30, 9, "5000-6000 r-xp 0 08:01 6 /bin/cat\n", "cat\n");
+  read.blobs[PROFD_BLOB_EXE] = "/bin/cat";
+  read.blobs[PROFD_BLOB_CGROUP] = "0::/b";
+  table_.Apply(ExecAt(25, 9, "/bin/cat", "cat"));
+  table_.Apply(read);
+  table_.Apply(ForkAt(24, 7, 9, "sh"));
+  EXPECT_EQ(table_.Info(Key(9))->parent, "sh");
+  EXPECT_EQ(table_.Info(Key(9))->executable, "/bin/cat");
+  EXPECT_EQ(table_.Info(Key(9))->cgroup, "/b");
+  EXPECT_EQ(PathAt(9, 0x1000), "no mapping");
+  EXPECT_EQ(PathAt(9, 0x5000), "/bin/cat");
+}
+
+TEST_F(ProcessTableTest, AThreadThatEndsHasLeftItsGroupsOfVersion1) {
+  wire::ProcessEvent event = ProcessAt(10, 7, "");
+  event.blobs[PROFD_BLOB_CGROUP] = "2:cpu:/a\n0::/\n";
+  table_.Apply(event);
+  EXPECT_EQ(table_.Info(Key(7))->cgroup, "/a");
+  event.header.time_ns = 20;
+  event.blobs[PROFD_BLOB_CGROUP] = "2:cpu:/\n0::/\n";
+  table_.Apply(event);
+  EXPECT_EQ(table_.Info(Key(7))->cgroup, "/a");
+  event.header.time_ns = 30;
+  event.blobs[PROFD_BLOB_CGROUP] = "0::/\n";
+  table_.Apply(event);
+  EXPECT_EQ(table_.Info(Key(7))->cgroup, "/") << "moved, in version 2";
+}
+
 TEST_F(ProcessTableTest, ExecWithoutANewNameBeforeItForgetsAllMappings) {
   table_.Apply(ProcessAt(10, 7, "1000-9000 r-xp 0 08:01 5 /bin/sh\n"));
   table_.Apply(ExecAt(20, 7, "/bin/cat", "cat"));
