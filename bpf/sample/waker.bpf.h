@@ -23,13 +23,13 @@
 /* Whether there is an entry of an interrupt between the wake-up and the entry to the kernel. */
 static __always_inline int is_interrupt(const struct waker_call* call, u64 frames) {
   u64 begin = control.interrupts_begin, length = control.interrupts_end - begin;
-  u32 found = 0;
-  for (u32 i = 0; i < PROFD_MAX_KERNEL_FRAMES; i++) {
-    u32 within = call->kernel[i] - begin < length;
-    forget(within);
-    found |= within & (i < frames);
+  u64 found = 0; /* in its highest bit */
+  for (u64 i = 0; i < PROFD_MAX_KERNEL_FRAMES; i++) {
+    /* Without a branch: the verifier follows both ways of each, in every round. */
+    u64 offset = call->kernel[i] - begin;
+    found |= (~offset & (offset - length)) & (i - frames);
   }
-  return found;
+  return found >> 63;
 }
 
 /* An interrupt's event names no thread: the one that it has interrupted has no part in it. */
