@@ -35,8 +35,11 @@ const v1::Rule* RuleOf(const v1::Profile& profile, int sample) {
 bool IsSpinning(const v1::Profile& profile, int sample) {
   if (profile.samples().state(sample) != v1::STATE_ON_CPU) return false;
   const v1::Rule* rule = RuleOf(profile, sample);
-  return rule != nullptr &&
-         (rule->frame_class() == v1::CLASS_SPIN || rule->frame_class() == v1::CLASS_GPU_WAIT);
+  return rule != nullptr && IsSpinning(rule->frame_class());
+}
+
+bool IsSpinning(v1::FrameClass frame_class) {
+  return frame_class == v1::CLASS_SPIN || frame_class == v1::CLASS_GPU_WAIT;
 }
 
 bool IsWorking(const v1::Profile& profile, int sample) {

@@ -16,6 +16,8 @@ namespace profd::client {
 // The rule that decided; null: none did.
 [[nodiscard]] const v1::Rule* RuleOf(const v1::Profile& profile, int sample);
 [[nodiscard]] bool IsSpinning(const v1::Profile& profile, int sample);
+// Of a class of rules that waits with a CPU in hand.
+[[nodiscard]] bool IsSpinning(v1::FrameClass frame_class);
 // On a CPU, and not spinning.
 [[nodiscard]] bool IsWorking(const v1::Profile& profile, int sample);
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/screens/dump/dump_facts.h"
 #include "client/text/number.h"
 #include "client/text/text.h"
@@ -133,7 +134,7 @@ class Renderer {
     std::string state;
     Tone tone = Tone::kBlocked;
     if (thread.state() == v1::STATE_ON_CPU) {
-      state = "running";
+      state = IsSpinning(thread.rule().frame_class()) ? "spinning" : "running";
       tone = Tone::kRunning;
     } else if (thread.state() == v1::STATE_RUNNABLE) {
       state = "runnable";

@@ -8,6 +8,7 @@
 
 #include "client/profile/on_whom.h"
 #include "client/profile/profile_facts.h"
+#include "client/profile/spinning.h"
 #include "client/profile/stack_names.h"
 #include "client/profile/waits/wait_table.h"
 #include "client/screens/dump/dump_facts.h"
@@ -166,6 +167,10 @@ json ThreadOf(const v1::Dump& dump, const v1::DumpThread& thread, const DumpOpti
               {"python", thread.python()},
               {"gil", thread.gil() == v1::GIL_NONE ? "none" : GilName(thread.gil())}};
   if (thread.state() == v1::STATE_BLOCKED) object["wait"] = WaitName(thread.wait());
+  if (IsSpinning(thread.rule().frame_class())) {
+    object["spinning"] = true;
+    object["rule"] = thread.rule().place();
+  }
   if (thread.since_ns() != 0) object["since_ns"] = thread.since_ns();
   if (thread.in_syscall()) object["syscall"] = SyscallOf(thread);
   for (const v1::Label& label : thread.label()) object["labels"][label.name()] = label.value();

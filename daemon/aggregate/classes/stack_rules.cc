@@ -27,6 +27,23 @@ std::optional<StackRules::Decision> StackRules::Of(const ProfileSample& sample) 
   return of_node_[sample.node];
 }
 
+DumpRules::DumpRules(const Dump& dump, const rules::RuleSet* rules) : dump_(dump) {
+  if (rules == nullptr) return;
+  of_frame_.reserve(dump.frames.size());
+  for (const symbolize::Frame& frame : dump.frames) of_frame_.push_back(rules->Find(frame));
+}
+
+std::optional<std::uint32_t> DumpRules::Of(const DumpThread& thread) const {
+  if (thread.state != process::State::kOnCpu || of_frame_.empty()) return {};
+  bool is_caller = false;  // a frame of user space has been passed
+  for (const std::uint32_t index : thread.frames) {
+    const rules::FrameRules& found = of_frame_[index];
+    if (const auto& rule = is_caller ? found.as_caller : found.as_leaf) return rule;
+    is_caller = is_caller || dump_.frames[index].kind != symbolize::FrameKind::kKernel;
+  }
+  return {};
+}
+
 bool IsSpinning(rules::FrameClass frame_class) {
   return frame_class == rules::FrameClass::kSpin || frame_class == rules::FrameClass::kGpuWait;
 }

@@ -153,6 +153,25 @@ class Spinning(RunningProfd):
         self.start("--history-directory", "off")
         self.judge(program, "serial")
 
+    def test_a_dump_says_which_thread_spins(self):
+        program = self.compile("void own_spin_lock(void) { for (;;) __asm__ volatile(\"\"); }\n"
+                               "int main(void) { own_spin_lock(); }\n", "spinning")
+        self.write_rule("spin")
+        self.start("--history-directory", "off", "--rules-file", self.path("own.toml"))
+        spins = subprocess.Popen([program])
+        self.addCleanup(spins.wait)
+        self.addCleanup(spins.kill)
+        # It is without a CPU, or has no stack yet, in some dumps of a host that is busy.
+        for _ in range(50):
+            done = self.profctl("dump", "-p", str(spins.pid), "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            thread, = json.loads(done.stdout)["processes"][0]["threads"]
+            self.assertIn(thread["state"], ("on_cpu", "runnable"))
+            if thread["state"] == "on_cpu" and thread["stack"]:
+                break
+        self.assertEqual(thread["rule"], self.path("own.toml") + ":1", thread)
+        self.assertTrue(thread["spinning"])
+
     def write_rule(self, frame_class):
         with open(self.path("own.toml"), "w", encoding="utf-8") as file:
             file.write(OWN_RULE.format(frame_class))

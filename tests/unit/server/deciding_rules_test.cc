@@ -125,6 +125,42 @@ TEST_F(DecidingRulesTest, TheProfileCarriesTheRulesThatDecided) {
   EXPECT_THAT(proto.samples().rule(), ElementsAre(1u, 2u, 1u, 0u));
 }
 
+// A dump has the same stacks, leaf first.
+TEST_F(DecidingRulesTest, ThreadsOfADumpAreJudgedAsSamplesAre) {
+  const std::vector<std::vector<std::string>> stacks = {{"main", "wait"},
+                                                        {"main", "wait", "pause"},
+                                                        {"main", "wait", "task", "compute"},
+                                                        {"main", "task", "wait", "irq_[k]"},
+                                                        {"main", "sync", "clock_gettime"},
+                                                        {"main", "pool"},
+                                                        {"main", "pool", "compute"},
+                                                        {"main", "pool", "compute", "fault_[k]"},
+                                                        {"main", "compute"}};
+  aggregate::Dump dump;
+  dump.processes.emplace_back();
+  for (const auto& stack : stacks) {
+    std::uint32_t node = Add(stack).node;
+    aggregate::DumpThread thread;
+    for (; node != 0; node = profile_.nodes[node].parent)
+      thread.frames.push_back(profile_.nodes[node].frame);
+    dump.threads.push_back(thread);
+  }
+  dump.frames = profile_.frames;
+  dump.threads.push_back(dump.threads[0]);
+  dump.threads.back().state = process::State::kRunnable;
+  const auto set = rules::RuleSet::Make(*rules::ParseRules(kRules, "r.toml"));
+  std::vector<int> classes;
+  const v1::Dump proto = ToProto(dump, set->get());
+  for (const v1::DumpThread& thread : proto.threads())
+    classes.push_back(thread.rule().frame_class());
+  std::vector<int> expected = Classes(kRules);
+  expected.push_back(v1::CLASS_NONE);  // without a CPU
+  EXPECT_EQ(classes, expected);
+  EXPECT_EQ(proto.threads(0).rule().place(), "r.toml:1");
+  const v1::Dump unjudged = ToProto(dump);
+  for (const v1::DumpThread& thread : unjudged.threads()) EXPECT_FALSE(thread.has_rule());
+}
+
 TEST_F(DecidingRulesTest, WithoutADecisionThereIsNoColumn) {
   Add({"main"});
   EXPECT_THAT(Convert(kRules).samples().rule(), IsEmpty());

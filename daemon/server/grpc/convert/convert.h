@@ -70,7 +70,7 @@ struct DaemonStatus {
 // `rules` decide which time on a CPU is spinning, and name operators and phases; null: none does.
 [[nodiscard]] v1::Profile ToProto(const aggregate::Profile& profile,
                                   const rules::RuleSet* rules = nullptr);
-[[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump);
+[[nodiscard]] v1::Dump ToProto(const aggregate::Dump& dump, const rules::RuleSet* rules = nullptr);
 [[nodiscard]] v1::Started ToProto(std::uint32_t session, const pipeline::SessionStart& start);
 [[nodiscard]] v1::Progress ToProto(const pipeline::SessionProgress& progress);
 [[nodiscard]] v1::HistoryStatus ToProto(const history::HistoryStatus& history);

@@ -637,7 +637,7 @@ grpc::Status ToStatus(const Error& error) {
       code, ValidUtf8(error.hint.empty() ? error.message : error.message + "\n" + error.hint));
 }
 
-v1::Dump ToProto(const aggregate::Dump& dump) {
+v1::Dump ToProto(const aggregate::Dump& dump, const rules::RuleSet* rules) {
   v1::Dump proto;
   proto.set_time_ns(dump.time_ns);
   proto.set_time_unix_ns(dump.time_unix_ns);
@@ -646,7 +646,12 @@ v1::Dump ToProto(const aggregate::Dump& dump) {
   proto.set_kernel(ValidUtf8(dump.kernel));
   proto.set_profd_version(ValidUtf8(dump.profd_version));
   for (const auto& process : dump.processes) Fill(process, dump.host, *proto.add_processes());
-  for (const auto& thread : dump.threads) Fill(thread, *proto.add_threads());
+  const aggregate::DumpRules deciding(dump, rules);
+  for (const auto& thread : dump.threads) {
+    auto& added = *proto.add_threads();
+    Fill(thread, added);
+    if (const auto rule = deciding.Of(thread)) Fill(rules->rules()[*rule], *added.mutable_rule());
+  }
   const auto programs = aggregate::ProgramNames(dump.processes);
   for (const auto& frame : dump.frames) Fill(frame, programs, *proto.add_frames());
   proto.set_threads_left_out(dump.threads_left_out);

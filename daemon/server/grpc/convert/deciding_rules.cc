@@ -16,6 +16,15 @@ static_assert(static_cast<int>(rules::FrameClass::kWork) == v1::CLASS_WORK);
 
 }  // namespace
 
+void Fill(const rules::Rule& from, v1::Rule& to) {
+  to.set_frame_class(static_cast<v1::FrameClass>(from.frame_class));
+  if (from.function) to.set_function(ValidUtf8(*from.function));
+  if (from.module) to.set_module(ValidUtf8(*from.module));
+  if (from.file) to.set_file(ValidUtf8(*from.file));
+  to.set_leaf(from.leaf);
+  to.set_place(ValidUtf8(from.place));
+}
+
 DecidingRules::DecidingRules(const aggregate::Profile& profile, const rules::RuleSet* rules,
                              v1::Profile& proto)
     : stacks_(profile, rules),
@@ -33,14 +42,7 @@ DecidingRules::Decision DecidingRules::Of(const aggregate::ProfileSample& sample
 std::uint32_t DecidingRules::Add(std::uint32_t rule) {
   std::uint32_t& number = numbers_[rule];
   if (number != 0) return number;
-  const rules::Rule& from = rules_->rules()[rule];
-  v1::Rule& to = *proto_.add_rules();
-  to.set_frame_class(static_cast<v1::FrameClass>(from.frame_class));
-  if (from.function) to.set_function(ValidUtf8(*from.function));
-  if (from.module) to.set_module(ValidUtf8(*from.module));
-  if (from.file) to.set_file(ValidUtf8(*from.file));
-  to.set_leaf(from.leaf);
-  to.set_place(ValidUtf8(from.place));
+  Fill(rules_->rules()[rule], *proto_.add_rules());
   return number = static_cast<std::uint32_t>(proto_.rules_size());
 }
 

@@ -11,6 +11,8 @@
 
 namespace profd::server {
 
+void Fill(const rules::Rule& from, v1::Rule& to);
+
 // Job: judges the stacks of one profile by the rules, and puts the rules that have decided into the
 // message. Thread: that of the call. Owner: ToProto.
 class DecidingRules {

@@ -225,7 +225,8 @@ grpc::Status ProfilerService::Dump(const Caller& caller, const grpc::ServerConte
   if ((*dump)->threads.empty())
     return ToStatus(
         Error{ErrorCode::kNotFound, "the target ended during the dump", "see what runs: ps -e"});
-  response = ToProto(**dump);
+  const rules::RuleSetRef rules = rules_ == nullptr ? nullptr : rules_->Get();
+  response = ToProto(**dump, rules.get());
   if (!caller.sees_all) HideKernelAddresses(response);
   return grpc::Status::OK;
 }

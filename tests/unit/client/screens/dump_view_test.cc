@@ -102,6 +102,22 @@ TEST(DumpViewTest, LeafFirstEqualStacksOnceAndWhoHoldsTheGil) {
             "    [running: no stack: it came to a CPU a moment ago]\n");
 }
 
+TEST(DumpViewTest, AThreadThatWaitsWithACpuInHandSpins) {
+  v1::Dump dump = Sample();
+  dump.mutable_threads(0)->mutable_rule()->set_frame_class(v1::CLASS_SPIN);
+  dump.mutable_threads(0)->mutable_rule()->set_place("rules.toml:12");
+  EXPECT_NE(RenderDump(dump, {.width = 0}).find("thread 42 worker  spinning 12.0 ms   stack of"),
+            std::string::npos);
+  auto threads = nlohmann::json::parse(DumpJson(dump, {}))["processes"][0]["threads"];
+  EXPECT_EQ(threads[0]["state"], "on_cpu");
+  EXPECT_EQ(threads[0]["spinning"], true);
+  EXPECT_EQ(threads[0]["rule"], "rules.toml:12");
+  dump.mutable_threads(0)->mutable_rule()->set_frame_class(v1::CLASS_COPY);
+  EXPECT_NE(RenderDump(dump, {.width = 0}).find("thread 42 worker  running"), std::string::npos);
+  threads = nlohmann::json::parse(DumpJson(dump, {}))["processes"][0]["threads"];
+  EXPECT_FALSE(threads[0].contains("spinning"));
+}
+
 TEST(DumpViewTest, EachRuntimeHasItsGil) {
   v1::Dump dump = Sample();
   v1::DumpThread& second = AddThread(dump, 46, v1::STATE_ON_CPU);
