@@ -17,10 +17,11 @@ from clickhouse_store import Store  # noqa: E402
 from store import new_processes  # noqa: E402
 from unwind_loads import Missing, all_loads  # noqa: E402
 
-SIZES = ((50, 1), (200, 1), (200, 2))  # hosts, hours
+SIZES = ((50, 60), (200, 60), (200, 120), (10_000, 5))  # hosts, minutes
+HOST_MINUTES = 1_500  # of one statement
 FLEETS = (100, 1_000, 10_000, 100_000)
 # An agent at its defaults.
-GOALS = {"cpu_percent": 0.2, "memory_mib": 16, "bytes_per_second": 1_000}
+GOALS = {"cpu_percent": 0.2, "memory_mib": 16, "bytes_per_second": 1_000, "bytes_per_second_in_second_half": 1_000}
 TICKS = os.sysconf("SC_CLK_TCK")
 
 # {hosts}, {base}: windows of the recording, {first}: the first minute, {minutes}.
@@ -101,13 +102,17 @@ def record(profd, testprogs, store, minutes):
                 begin, before = time.monotonic(), cpu_seconds(exporter)
                 received = store.received()
                 # The last window comes two minutes after its end.
-                while time.monotonic() < begin + minutes * 60 + 150:
+                seconds, half = minutes * 60 + 150, None
+                while time.monotonic() < begin + seconds:
+                    if half is None and time.monotonic() >= begin + seconds / 2:
+                        half = time.monotonic(), store.received()
                     for load in loads:
                         load.work()
                         time.sleep(0.5)
                 wall = time.monotonic() - begin
                 return {"cpu_percent": 100 * (cpu_seconds(exporter) - before) / wall, "memory_mib": resident_mib(exporter),
-                        "bytes_per_second": (store.received() - received) / wall}
+                        "bytes_per_second": (store.received() - received) / wall,
+                        "bytes_per_second_in_second_half": (store.received() - half[1]) / (time.monotonic() - half[0])}
         finally:
             daemon.send_signal(signal.SIGTERM)
             daemon.wait()
@@ -128,21 +133,21 @@ def disk_bytes(store, database, table):
                          f"'{database}' AND table = '{table}'")
 
 
-def make_fleet(store, source, database, hosts, hours):
+def make_fleet(store, source, database, hosts, minutes):
     """Rows of so many hosts in a database of their own; {what: value}."""
     store.make_tables(database)
     base = int(number(store, "SELECT uniqExact(time) FROM sample", source))
-    first = (int(time.time()) // 3600 - hours) * 3600
+    first = int(time.time()) // 3600 * 3600 - minutes * 60
     store.run(NEW_BUILDS.format(source=source), database)
-    insert_s, step = 0, 25
+    insert_s, step = 0, HOST_MINUTES // minutes
     for begin in range(0, hosts, step):
-        sql = REPEAT.format(source=source, base=base, first=first, minutes=60 * hours, from_host=begin, hosts=min(step, hosts - begin))
+        sql = REPEAT.format(source=source, base=base, first=first, minutes=minutes, from_host=begin, hosts=min(step, hosts - begin))
         insert_s += timed(lambda: store.run(sql, database))[0]
     clocks_s, _ = timed(lambda: (store.run(CLOCKS, database), store.run(WINDOWS, database)))
     merge_s, _ = timed(lambda: store.run("OPTIMIZE TABLE sample FINAL", database))
     store.run("OPTIMIZE TABLE stack_hour FINAL", database)
     rows = number(store, "SELECT count() FROM sample", database)
-    return {"rows": rows, "rows_per_host_minute": rows / hosts / hours / 60, "rows_per_second": rows / insert_s,
+    return {"rows": rows, "rows_per_host_minute": rows / hosts / minutes, "rows_per_second": rows / insert_s,
             "merged_rows_per_second": rows / merge_s, "bytes_per_row": disk_bytes(store, database, "sample") / rows,
             "stack_bytes": disk_bytes(store, database, "stack"), "clock_bytes": disk_bytes(store, database, "clock"),
             "rollup_percent": 100 * disk_bytes(store, database, "stack_hour") / disk_bytes(store, database, "sample"),
@@ -158,11 +163,11 @@ def ask(profctl, url, *arguments):
     return min(timed(once)[0] for _ in range(3))
 
 
-def questions(store, profctl, database, hours, folder):
+def questions(store, profctl, database, minutes, folder):
     """{question: seconds}."""
     service = store.run("SELECT service FROM clock GROUP BY service ORDER BY uniqExact(host) DESC, sum(ns) DESC LIMIT 1 FORMAT TSV",
                         database=database).strip()
-    url, since = store.url(database), f"{hours + 1}h"
+    url, since = store.url(database), f"{minutes + 60}m"
     return {
         "list": ask(profctl, url, "list", "--since", since),
         "flame graph of a service": ask(profctl, url, "query", "--service", service, "--since", since, "-f", "folded", "-o",
@@ -191,12 +196,12 @@ def main(profd, program, testprogs, minutes):
         agent = record(profd, testprogs, store, minutes)
         for name, value in agent.items():
             print(f"agent, {name.replace('_', ' ')}\t{value:.2f}\tgoal {GOALS[name]}")
-        for place, (hosts, hours) in enumerate(SIZES):
+        for place, (hosts, length) in enumerate(SIZES):
             database = f"fleet_{place}"
-            fleet = make_fleet(store, "profd", database, hosts, hours)
-            print(f"\n{hosts} hosts, {hours} h: {fleet['rows']:,.0f} rows")
+            fleet = make_fleet(store, "profd", database, hosts, length)
+            print(f"\n{hosts:,} hosts, {length} min: {fleet['rows']:,.0f} rows")
             for name, value in list(fleet.items())[1:]:
                 print(f"{name.replace('_', ' ')}\t{value:,.2f}")
-            for question, seconds in questions(store, profctl, database, hours, folder).items():
+            for question, seconds in questions(store, profctl, database, length, folder).items():
                 print(f"{question}\t{seconds:.2f} s")
         print_paper(agent, fleet)
