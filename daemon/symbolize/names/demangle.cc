@@ -37,6 +37,8 @@ void Append(const char* chunk, std::size_t bytes, void* opaque) {
   if (separator) std::longjmp(output.full, 1);
 }
 
+constexpr std::string_view kAbiTag = "[abi:";
+
 enum class Language { kCpp, kRust };
 
 // False when `mangled` is not a name of this language. `output` may be cut at kMaxOutputBytes.
@@ -98,6 +100,30 @@ std::string Shorten(const std::string& name) {
   return name;
 }
 
+// End of an ABI tag "[abi:...]" that begins at `at`; `at`: none does.
+std::size_t SkipAbiTag(std::string_view name, std::size_t at) {
+  if (!name.substr(at).starts_with(kAbiTag)) return at;
+  const std::size_t end = name.find(']', at);
+  return end == std::string_view::npos ? at : end + 1;
+}
+
+// Without the two tags by which Numba tells the compiled versions of a function apart:
+// "[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d]", a number and its compiler's flags.
+std::string WithoutNumbaTags(const std::string& name) {
+  constexpr std::size_t kLeastFlags = 20;
+  for (std::size_t at = name.find(kAbiTag); at != std::string::npos;
+       at = name.find(kAbiTag, at + 1)) {
+    const std::size_t first = at + kAbiTag.size();
+    const std::size_t flags = SkipAbiTag(name, at);
+    const std::size_t end = SkipAbiTag(name, flags);
+    const bool is_number = flags > first + 2 && name[first] == 'v' &&
+                           name.find_first_not_of("0123456789", first + 1) == flags - 1;
+    if (is_number && end > flags + kAbiTag.size() + kLeastFlags)
+      return name.substr(0, at) + name.substr(end);
+  }
+  return name;
+}
+
 }  // namespace
 
 DemangledName Demangle(std::string_view symbol) {
@@ -112,7 +138,7 @@ DemangledName Demangle(std::string_view symbol) {
   if (Run(Language::kRust, mangled.c_str(), DMGL_NO_OPTS, output))
     return {CleanText(Shorten(output.text), kMaxNameBytes), ""};
   if (v0 || !Run(Language::kCpp, mangled.c_str(), DMGL_NO_RECURSE_LIMIT, output)) return plain;
-  DemangledName demangled{CleanText(Shorten(output.text), kMaxNameBytes), ""};
+  DemangledName demangled{CleanText(Shorten(WithoutNumbaTags(output.text)), kMaxNameBytes), ""};
   if (Run(Language::kCpp, mangled.c_str(), DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, output))
     demangled.full_name = CleanText(output.text);
   if (demangled.full_name == demangled.name) demangled.full_name.clear();

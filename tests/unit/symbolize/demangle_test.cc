@@ -62,6 +62,21 @@ TEST(Demangle, CompilerSuffixesAreInTheFullName) {
                {"_Z3foov.cold", "foo", "foo() [clone .cold]"}});
 }
 
+TEST(Demangle, VersionsThatNumbaCompilesAreOneFunction) {
+  const DemangledName numba =
+      Demangle("_ZN8__main__4workB2v1B38c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3dEd");
+  EXPECT_EQ(numba.name, "__main__::work");
+  EXPECT_EQ(numba.full_name,
+            "__main__::work[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d](double)");
+  EXPECT_EQ(
+      Demangle("_ZN7cpython8__main__4workB3v12B38c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3dEd").name,
+      "cpython::__main__::work");
+  // Tags of C++.
+  EXPECT_EQ(Demangle("_ZN5profd6ProcFs4ReadB5cxx11Ei").name, "profd::ProcFs::Read[abi:cxx11]");
+  EXPECT_EQ(Demangle("_Z1fB2v1B5cxx11v").name, "f[abi:v1][abi:cxx11]");
+  EXPECT_EQ(Demangle("_Z1fB2v1v").name, "f[abi:v1]");
+}
+
 TEST(Demangle, RustLegacyWithoutItsHash) {
   ExpectNames(
       {{"_ZN4core3fmt9Formatter3pad17h0123456789abcdefE", "core::fmt::Formatter::pad", ""},
