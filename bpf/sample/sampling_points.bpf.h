@@ -52,12 +52,12 @@ static __always_inline void move_gap(struct point_gap* gap, u32 level, u64 time_
 /*
  * Counts the points of an interval that is not known to have none: those of its runnable part in
  * the lower half, of its blocked part in the upper one. Values as arguments: where no point is due,
- * which is nearly always, the interval need not be in memory.
+ * which is nearly always, the interval need not be in memory. A global function: as above.
  */
-static __noinline u64 find_points(struct point_gap* gap, u32 level, u64 begin_ns, u64 end_ns,
-                                  u64 runnable_ns) {
+__noinline u64 find_points(struct point_gap* gap, u32 level, u64 begin_ns, u64 end_ns,
+                           u64 runnable_ns) {
   u64 woken_ns, first, woken, last;
-  if (!level || end_ns <= begin_ns) return 0;
+  if (!gap || !level || end_ns <= begin_ns) return 0;
   if (gap->level != level || end_ns <= gap->after_ns || end_ns > gap->until_ns)
     move_gap(gap, level, end_ns);
   if (begin_ns > gap->after_ns) return 0;
