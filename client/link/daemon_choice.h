@@ -12,7 +12,7 @@
 #include "client/link/private_daemon.h"
 #include "client/system/console.h"
 #include "client/system/temp_files.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {

@@ -16,7 +16,7 @@
 #include "client/system/command_child.h"
 #include "client/system/exit_code.h"
 #include "client/system/pipe.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::client {
 namespace {

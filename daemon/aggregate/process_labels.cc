@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "daemon/base/files.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/base/utf8.h"
 #include "daemon/process/cgroup_names.h"
 
@@ -105,12 +106,6 @@ std::string ProcessLabel(const ProfileProcess& process, std::string_view host,
   const auto labels = ProcessLabels(process, host);
   const auto label = labels.find(std::string(name));
   return label == labels.end() ? std::string() : label->second;
-}
-
-std::string_view WithoutDeleted(std::string_view executable) {
-  constexpr std::string_view kDeleted = " (deleted)";
-  if (executable.ends_with(kDeleted)) executable.remove_suffix(kDeleted.size());
-  return executable;
 }
 
 std::string ServiceKey(const ProfileProcess& process) {

@@ -33,10 +33,6 @@ void GiveLabels(const std::map<std::string, std::string>* resource,
 void GiveLabels(const process::ProcessInfo* info, process::ContainerNames* containers,
                 ProfileProcess& process);
 
-// The path of a program whose file may have been replaced while it runs, as a package update does:
-// the kernel says so behind it.
-[[nodiscard]] std::string_view WithoutDeleted(std::string_view executable);
-
 // What distinguishes processes that are otherwise alike: their service, as they say.
 [[nodiscard]] std::string ServiceKey(const ProfileProcess& process);
 // Keeps the labels that are the same in both.

@@ -16,6 +16,7 @@
 #include "daemon/aggregate/thread_groups.h"
 #include "daemon/aggregate/weights/weights.h"
 #include "daemon/base/mul_div.h"
+#include "daemon/base/proc/maps_parser.h"
 
 namespace profd::aggregate {
 namespace {

@@ -16,7 +16,7 @@
 #include <system_error>
 
 #include "daemon/app/log_sink.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::app {
 namespace {

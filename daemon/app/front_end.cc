@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/server/grpc/transport/unix_listener.h"
 #include "daemon/server/http/metrics_text.h"
 

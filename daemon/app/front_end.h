@@ -11,7 +11,7 @@
 
 #include "daemon/app/parts/health.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
 #include "daemon/history/history.h"

@@ -14,8 +14,8 @@
 
 #include "daemon/app/parts/live_cache.h"
 #include "daemon/app/stop_times.h"
-#include "daemon/base/own_usage.h"
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/own_usage.h"
+#include "daemon/base/proc/proc_stat.h"
 #include "daemon/elf/probes/step_places.h"
 #include "daemon/python/merge/python_report.h"
 #include "daemon/source/perf/cpu_list.h"

@@ -18,7 +18,7 @@
 #include "daemon/app/parts/live_shares.h"
 #include "daemon/app/parts/live_symbols.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/budget/cpu/cpu_thread.h"
 #include "daemon/budget/memory/memory_account.h"

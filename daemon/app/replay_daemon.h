@@ -10,7 +10,7 @@
 #include "daemon/app/ending.h"
 #include "daemon/app/front_end.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/config/options.h"
 #include "daemon/replay/replay_backend.h"

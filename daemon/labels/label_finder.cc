@@ -105,7 +105,7 @@ LabelFinder::File LabelFinder::LookInto(int fd, std::uint64_t bytes) {
 }
 
 Result<LabelFinder::Place> LabelFinder::PlaceIn(reader::FileOpener& opener, std::uint32_t pid,
-                                                const process::MapsLine& line) {
+                                                const MapsLine& line) {
   const auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
                                    .pid = pid,
                                    .begin = line.start,
@@ -124,8 +124,8 @@ Result<LabelFinder::Place> LabelFinder::PlaceIn(reader::FileOpener& opener, std:
 }
 
 Result<LabelFinder::Place> LabelFinder::FindPlace(reader::FileOpener& opener, std::uint32_t pid,
-                                                  const std::vector<process::MapsLine>& files) {
-  for (const process::MapsLine& line : files) {
+                                                  const std::vector<MapsLine>& files) {
+  for (const MapsLine& line : files) {
     auto place = PlaceIn(opener, pid, line);
     if (place || place.error().code == ErrorCode::kUnsupported) return place;
   }
@@ -140,9 +140,9 @@ Result<std::optional<LabelFacts>> LabelFinder::Find(reader::FileOpener& opener, 
   if (maps->find("OTEL_CTX") == std::string::npos) return std::optional<LabelFacts>();
 
   std::vector<std::uint64_t> contexts;
-  std::vector<process::MapsLine> files;
+  std::vector<MapsLine> files;
   bool musl = false;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (source::MayHoldContext(line.path)) contexts.push_back(line.start);
     if (!line.executable || line.inode == 0 || files.size() == kMaxMappings) return;
     musl = musl || line.path.find("/ld-musl-") != std::string::npos;

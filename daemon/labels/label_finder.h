@@ -9,11 +9,11 @@
 
 #include "bpf/shared/labels.h"
 #include "daemon/base/lru_cache.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/base/result.h"
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/file/tls_variable.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/reader/opener.h"
 #include "daemon/source/procfs/process_context.h"
 
@@ -64,9 +64,9 @@ class LabelFinder {
   [[nodiscard]] static File LookInto(int fd, std::uint64_t bytes);
   // kNotFound: the file does not define it.
   [[nodiscard]] Result<Place> PlaceIn(reader::FileOpener& opener, std::uint32_t pid,
-                                      const process::MapsLine& line);
+                                      const MapsLine& line);
   [[nodiscard]] Result<Place> FindPlace(reader::FileOpener& opener, std::uint32_t pid,
-                                        const std::vector<process::MapsLine>& files);
+                                        const std::vector<MapsLine>& files);
 
   LruCache<elf::FileStamp, File> files_{kMaxFiles};
 };

@@ -7,7 +7,7 @@
 #include <unordered_map>
 
 #include "daemon/aggregate/profile.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/process/process_info.h"
 #include "daemon/source/procfs/cpu_limits.h"
 

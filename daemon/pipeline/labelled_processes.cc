@@ -12,7 +12,7 @@
 
 #include "bpf/shared/limits.h"
 #include "daemon/aggregate/process_labels.h"
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 #include "daemon/base/utf8.h"
 #include "daemon/process/cgroup_names.h"
 #include "daemon/source/procfs/exclusive_owner.h"

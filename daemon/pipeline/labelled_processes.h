@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/process/container_names.h"
 #include "daemon/process/process_info.h"

@@ -6,7 +6,7 @@
 #include <chrono>
 #include <utility>
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/pipeline/symbolizer_stage.h"
 #include "daemon/pipeline/worker_stage.h"
 #include "daemon/wire/decoder.h"

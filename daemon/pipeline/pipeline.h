@@ -20,7 +20,7 @@
 #include "daemon/base/bounded_queue.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/heartbeat.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/pipeline/session.h"

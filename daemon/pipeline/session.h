@@ -16,7 +16,7 @@
 #include "daemon/aggregate/dump.h"
 #include "daemon/aggregate/profile.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/budget/share/shares.h"
 #include "daemon/session/session_control.h"

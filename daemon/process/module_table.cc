@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "daemon/base/keys.h"
+#include "daemon/base/proc/maps_parser.h"
 
 namespace profd::process {
 namespace {
@@ -31,9 +32,8 @@ ModuleIdentity IdentityOf(std::string path, std::uint32_t device_major, std::uin
                           std::uint64_t inode, std::uint32_t pid) {
   // The kernel appends it to the name of a file that has none any more. The file is the same, so
   // the name must not make a difference; that it cannot be opened by that name shows by itself.
-  constexpr std::string_view kDeleted = " (deleted)";
   if (path == "//anon") path.clear();
-  if (inode != 0 && path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  if (inode != 0) path.resize(WithoutDeleted(path).size());
   const bool anonymous = inode == 0 && !IsShared(path);
   return {std::move(path), device_major, device_minor, inode, anonymous ? pid : 0};
 }

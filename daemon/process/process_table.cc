@@ -6,7 +6,7 @@
 #include <utility>
 #include <variant>
 
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
 
 namespace profd::process {
 namespace {

@@ -16,17 +16,16 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
-#include <cinttypes>
 #include <csignal>
-#include <cstdio>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "daemon/base/files.h"
 #include "daemon/base/private_file.h"
-#include "daemon/base/proc_fs.h"
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
+#include "daemon/base/proc/proc_stat.h"
 #include "daemon/reader/sandbox.h"
 
 namespace profd::reader {
@@ -155,33 +154,6 @@ std::string RangeText(std::uint64_t begin, std::uint64_t end) {
   return {text.data(), std::to_chars(at, at + 16, end, 16).ptr};
 }
 
-// A line of /proc/PID/maps.
-struct MapsLine {
-  std::uint64_t begin = 0;
-  std::uint64_t end = 0;
-  bool executable = false;
-  std::uint32_t device_major = 0;
-  std::uint32_t device_minor = 0;
-  std::uint64_t inode = 0;
-  std::string path;
-};
-
-MapsLine ParseMapsLine(const std::string& text) {
-  MapsLine line;
-  std::array<char, 5> rights{};
-  int path_at = 0;
-  if (std::sscanf(text.c_str(),
-                  "%" SCNx64 "-%" SCNx64 " %4c %*x %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
-                  &line.begin, &line.end, rights.data(), &line.device_major, &line.device_minor,
-                  &line.inode, &path_at) < 6)
-    return {};
-  line.executable = rights[2] == 'x';
-  constexpr std::string_view kDeleted = " (deleted)";
-  line.path = text.substr(std::min<std::size_t>(static_cast<std::size_t>(path_at), text.size()));
-  if (line.path.ends_with(kDeleted)) line.path.resize(line.path.size() - kDeleted.size());
-  return line;
-}
-
 // Of <linux/fs.h> of Linux 6.11, which Debian 12 does not have.
 struct ProcmapQuery {
   std::uint64_t size = 0;
@@ -224,12 +196,10 @@ std::optional<bool> HasExecutableMapping(const std::string& process, const OpenR
 std::vector<MapsLine> MappingsFor(const OpenRequest& request, const std::string& maps) {
   constexpr std::size_t kEnough = 3;  // if these cannot be opened, no other one will
   std::vector<MapsLine> mappings;
-  for (std::size_t at = 0; at < maps.size();) {
-    const std::size_t end = std::min(maps.find('\n', at), maps.size());
-    MapsLine line = ParseMapsLine(maps.substr(at, end - at));
-    at = end + 1;
-    if (!line.executable || line.inode == 0) continue;
-    const bool exact = line.begin == request.begin && line.end == request.end;
+  ParseMaps(maps, [&](MapsLine&& line) {
+    if (!line.executable || line.inode == 0) return;
+    line.path.resize(WithoutDeleted(line.path).size());
+    const bool exact = line.start == request.begin && line.end == request.end;
     const bool same_file = line.inode == request.inode &&
                            line.device_major == request.device_major &&
                            line.device_minor == request.device_minor;
@@ -237,14 +207,14 @@ std::vector<MapsLine> MappingsFor(const OpenRequest& request, const std::string&
       mappings.insert(mappings.begin(), std::move(line));
     else if (same_file && mappings.size() < kEnough)
       mappings.push_back(std::move(line));
-  }
+  });
   return mappings;
 }
 
 // Through map_files: right for deleted, replaced and hidden files, but needs
 // CAP_CHECKPOINT_RESTORE. Without it by the path, if the file there is still the mapped one.
 Result<FoundFile> FindMapped(const std::string& process, const MapsLine& mapping) {
-  const std::string path = process + "/map_files/" + RangeText(mapping.begin, mapping.end);
+  const std::string path = process + "/map_files/" + RangeText(mapping.start, mapping.end);
   UniqueFd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
   if (handle.valid()) return Inspect(std::move(handle), path);
   const Error error = ErrorFromErrno(errno, path);
@@ -368,7 +338,7 @@ Result<OpenedFile> Opener::OpenMapped(const OpenRequest& request) const {
   // the files.
   if (HasExecutableMapping(Directory(request.pid), request).value_or(false)) {
     MapsLine mapping;
-    mapping.begin = request.begin;
+    mapping.start = request.begin;
     mapping.end = request.end;
     const auto found = FindMapped(Directory(request.pid), mapping);
     // Another file may have been mapped there in between.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/reader/channel.h"

@@ -19,7 +19,7 @@
 #include <utility>
 
 #include "daemon/base/keys.h"
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 
 namespace profd::reader {
 namespace {

@@ -21,8 +21,8 @@
 #include <utility>
 
 #include "daemon/base/heartbeat.h"
-#include "daemon/base/proc_fs.h"
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_fs.h"
+#include "daemon/base/proc/proc_stat.h"
 
 namespace profd::reader {
 namespace {

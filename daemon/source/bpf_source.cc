@@ -6,7 +6,7 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/source/bpf/hook_check.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/perf/cpu_list.h"

@@ -13,7 +13,7 @@
 #include "bpf/shared/control.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/session/session_control.h"
 #include "daemon/source/bpf/bpf_objects.h"

@@ -13,7 +13,7 @@
 #include "bpf/shared/events.h"
 #include "client/format/json.h"
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "tests/support/eventually.h"
 #include "tests/support/host_time.h"
 #include "tests/support/paths.h"

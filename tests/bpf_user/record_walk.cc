@@ -15,8 +15,8 @@
 #include <memory>
 #include <string>
 
-#include "daemon/base/proc_fs.h"
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/cfi/frame_rule.h"
 #include "daemon/unwind/tables/chunk_builder.h"
@@ -63,7 +63,7 @@ class Recorder {
   explicit Recorder(pid_t tid) : tid_(tid), target_(tid) {
     const auto maps = ProcFs().Read(std::to_string(tid) + "/maps");
     if (maps) {
-      process::ParseMaps(*maps, [this](process::MapsLine&& line) { maps_.push_back(line); });
+      ParseMaps(*maps, [this](MapsLine&& line) { maps_.push_back(line); });
     }
   }
 
@@ -97,7 +97,7 @@ class Recorder {
   }
 
  private:
-  [[nodiscard]] const process::MapsLine* LineAt(std::uint64_t address) const {
+  [[nodiscard]] const MapsLine* LineAt(std::uint64_t address) const {
     const auto found = std::ranges::find_if(
         maps_, [&](const auto& line) { return address >= line.start && address < line.end; });
     return found == maps_.end() ? nullptr : &*found;
@@ -105,7 +105,7 @@ class Recorder {
 
   // What the file's frames say of the address.
   std::optional<RecordedWalk::Row> RowAt(std::uint64_t address) {
-    const process::MapsLine* line = LineAt(address);
+    const MapsLine* line = LineAt(address);
     if (line == nullptr || line->inode == 0) return std::nullopt;
     auto& rows = rows_[line->path];
     const std::uint64_t offset = address - line->start + line->file_offset;
@@ -128,7 +128,7 @@ class Recorder {
   }
 
   void AddMapping(RecordedWalk& walk, std::uint64_t address) {
-    const process::MapsLine* line = LineAt(address);
+    const MapsLine* line = LineAt(address);
     if (line == nullptr || std::ranges::any_of(walk.mappings, [&](const auto& mapping) {
           return mapping.begin == line->start;
         }))
@@ -165,7 +165,7 @@ class Recorder {
 
   pid_t tid_;
   Target target_;
-  std::vector<process::MapsLine> maps_;
+  std::vector<MapsLine> maps_;
   std::map<std::string, std::map<std::uint64_t, std::vector<unwind::Row>>> rows_;
 };
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/process/address_space.h"
-#include "daemon/process/maps_parser.h"
 #include "tests/fuzz/require.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   {
     process::AddressSpace space(100, budget);
     std::uint64_t lines = 0;
-    const std::uint64_t malformed = process::ParseMaps(text, [&](process::MapsLine&& line) {
+    const std::uint64_t malformed = ParseMaps(text, [&](MapsLine&& line) {
       ++lines;
       fuzz::Require(line.start < line.end, "a line is a range");
       const bool inserted = space.Insert({.start = line.start,

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/pipeline/labelled_processes.h"
 #include "daemon/pipeline/pipeline.h"

@@ -21,7 +21,7 @@
 #include "daemon/app/service_manager.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/heartbeat.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/budget/memory/memory_thread.h"
 #include "daemon/pipeline/pipeline.h"

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profiler.pb.h"
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "client/commands/common/collect_target.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::client {
 namespace {

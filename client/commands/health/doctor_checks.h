@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "client/screens/doctor/doctor_view.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "profd/v1/profile.pb.h"
 #include "profd/v1/status.pb.h"
 

@@ -6,7 +6,7 @@
 
 #include "client/commands/health/doctor_checks.h"
 #include "client/text/number.h"
-#include "daemon/base/kernel_release.h"
+#include "daemon/base/proc/kernel_release.h"
 
 namespace profd::client {
 namespace {

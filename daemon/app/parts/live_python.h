@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/python/feed/python_service.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/bpf_source.h"

@@ -8,7 +8,7 @@
 #include "daemon/app/parts/live_shares.h"
 #include "daemon/base/clock.h"
 #include "daemon/base/named_count.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/memory/memory_account.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/elf/sources/object_remote.h"

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "daemon/base/heartbeat.h"
-#include "daemon/base/own_usage.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/own_usage.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/memory/memory_budget.h"
 #include "daemon/budget/memory/memory_controller.h"
 

@@ -6,12 +6,12 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/proc/maps_parser.h"
+
 namespace profd::elf {
 namespace {
 
 using What = reader::OpenRequest::What;
-
-constexpr std::string_view kDeleted = " (deleted)";
 
 bool IsMappedFile(const FileStamp& stamp, const ObjectId& id) {
   return stamp.inode == id.inode && major(stamp.device) == id.device_major &&
@@ -53,8 +53,7 @@ Result<FoundFile> FileFinder::Open(const ObjectId& id) const {
     if (opened) return FoundIn(*std::move(opened));
     attempts.Add(opened.error());
   }
-  std::string path = id.path;
-  if (path.ends_with(kDeleted)) path.resize(path.size() - kDeleted.size());
+  const std::string path(WithoutDeleted(id.path));
   for (const What where : {What::kInRoot, What::kOnHost}) {
     if (!path.starts_with('/') || (where == What::kInRoot && id.pid == 0)) continue;
     auto opened = opener_.Open({.what = where, .pid = id.pid, .path = path});

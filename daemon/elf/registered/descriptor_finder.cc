@@ -72,8 +72,7 @@ std::optional<DescriptorFinder::Descriptor> DescriptorFinder::LookInto(const Byt
 }
 
 std::optional<std::uint64_t> DescriptorFinder::AddressIn(reader::FileOpener& opener,
-                                                         std::uint32_t pid,
-                                                         const process::MapsLine& line) {
+                                                         std::uint32_t pid, const MapsLine& line) {
   const auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
                                    .pid = pid,
                                    .begin = line.start,
@@ -100,8 +99,8 @@ Result<std::vector<std::uint64_t>> DescriptorFinder::Find(reader::FileOpener& op
   if (maps->empty()) return Error{ErrorCode::kNotFound, "the process has no memory", ""};
   Process process;
   process.looked_at = now;
-  std::vector<process::MapsLine> mappings;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  std::vector<MapsLine> mappings;
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (!line.executable || line.inode == 0 || mappings.size() == kMaxMappings) return;
     process.files = MixBits(process.files ^ MixBits(line.start ^ MixBits(line.inode)));
     mappings.push_back(std::move(line));
@@ -109,7 +108,7 @@ Result<std::vector<std::uint64_t>> DescriptorFinder::Find(reader::FileOpener& op
   if (known != nullptr && known->files == process.files) {
     process.addresses = known->addresses;
   } else {
-    for (const process::MapsLine& line : mappings) {
+    for (const MapsLine& line : mappings) {
       if (process.addresses.size() == kMaxDescriptors) break;
       if (const auto address = AddressIn(opener, pid, line)) process.addresses.push_back(*address);
     }

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "daemon/base/lru_cache.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/base/result.h"
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/object.h"
 #include "daemon/elf/file/regular_file.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/reader/opener.h"
 
 namespace profd::elf {
@@ -51,8 +51,7 @@ class DescriptorFinder {
   // Of one file, by its contents.
   [[nodiscard]] static std::optional<Descriptor> LookInto(const ByteSource& source);
   [[nodiscard]] std::optional<std::uint64_t> AddressIn(reader::FileOpener& opener,
-                                                       std::uint32_t pid,
-                                                       const process::MapsLine& line);
+                                                       std::uint32_t pid, const MapsLine& line);
 
   LruCache<FileStamp, std::optional<Descriptor>> files_{kMaxFiles};
   LruCache<std::uint32_t, Process> processes_{kMaxProcesses};

@@ -3,18 +3,18 @@
 #include <optional>
 #include <string>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/symbols/elf_reader.h"
-#include "daemon/process/maps_parser.h"
 
 namespace profd::elf {
 
 Result<std::span<const std::byte>> OwnVdsoBytes() {
   const auto maps = ProcFs().Read("self/maps");
   if (!maps) return maps.error();
-  std::optional<process::MapsLine> vdso;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  std::optional<MapsLine> vdso;
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (line.path == kVdsoPath) vdso = std::move(line);
   });
   if (!vdso) return Error{ErrorCode::kNotFound, "this kernel maps no vdso", ""};

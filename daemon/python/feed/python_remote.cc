@@ -4,7 +4,7 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/python/code/process_memory.h"
 #include "daemon/source/probe/capabilities.h"
 
@@ -212,7 +212,7 @@ Result<std::string> PythonParser::Answer(std::string_view request, reader::Parse
 std::string PythonParser::Find(std::uint32_t pid, Unpacker& fields, reader::FileOpener& opener) {
   std::vector<ModuleMapping> named(fields.Count(3 * sizeof(std::uint64_t)));
   for (ModuleMapping& mapping : named) mapping = UnpackMapping(fields);
-  const auto is_wanted = [&](const process::MapsLine& line) {
+  const auto is_wanted = [&](const MapsLine& line) {
     return named.empty() || std::ranges::any_of(named, [&](const ModuleMapping& mapping) {
              return mapping.begin == line.start && mapping.end == line.end;
            });
@@ -220,7 +220,7 @@ std::string PythonParser::Find(std::uint32_t pid, Unpacker& fields, reader::File
   Packer found;
   std::uint32_t count = 0;
   const auto maps = reader::ReadProcessFile(opener, pid, "maps", kMaxMapsBytes);
-  process::ParseMaps(maps ? *maps : "", [&](process::MapsLine&& line) {
+  ParseMaps(maps ? *maps : "", [&](MapsLine&& line) {
     if (!line.executable || line.inode == 0 || count >= PythonClient::kMaxCandidates ||
         !is_wanted(line))
       return;

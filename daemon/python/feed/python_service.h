@@ -21,7 +21,7 @@
 #include "daemon/base/heartbeat.h"
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/budget/share/shares.h"
 #include "daemon/python/feed/fact_queue.h"
 #include "daemon/python/feed/python_processes.h"

@@ -7,7 +7,7 @@
 namespace profd::python {
 
 Result<FileCache::Found> FileCache::Look(reader::FileOpener& opener, std::uint32_t pid,
-                                         const process::MapsLine& line) {
+                                         const MapsLine& line) {
   const auto opened = opener.Open({.what = reader::OpenRequest::What::kMapped,
                                    .pid = pid,
                                    .begin = line.start,
@@ -22,7 +22,7 @@ Result<FileCache::Found> FileCache::Look(reader::FileOpener& opener, std::uint32
 }
 
 Result<FileCache::Found> FileCache::Find(reader::FileOpener& opener, std::uint32_t pid,
-                                         const process::MapsLine& line) {
+                                         const MapsLine& line) {
   const Place place{std::uint64_t{line.device_major} << 32 | line.device_minor, line.inode,
                     line.path};
   const Time now = std::chrono::steady_clock::now();

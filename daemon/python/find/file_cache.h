@@ -8,9 +8,9 @@
 
 #include "daemon/base/keys.h"
 #include "daemon/base/lru_cache.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/base/result.h"
 #include "daemon/elf/file/regular_file.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/python/find/runtime_finder.h"
 #include "daemon/reader/opener.h"
 
@@ -29,7 +29,7 @@ class FileCache {
 
   // Of a line of the process's maps. An error: the mapping is gone, or cannot be opened.
   [[nodiscard]] Result<Found> Find(reader::FileOpener& opener, std::uint32_t pid,
-                                   const process::MapsLine& line);
+                                   const MapsLine& line);
 
  private:
   using Time = std::chrono::steady_clock::time_point;
@@ -47,7 +47,7 @@ class FileCache {
   };
 
   [[nodiscard]] Result<Found> Look(reader::FileOpener& opener, std::uint32_t pid,
-                                   const process::MapsLine& line);
+                                   const MapsLine& line);
 
   LruCache<elf::FileStamp, Found> files_{kMaxFiles};
   LruCache<Place, Time, PlaceHash> without_{kMaxFiles};  // an interpreter: since when

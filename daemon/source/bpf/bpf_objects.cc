@@ -15,7 +15,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/source/bpf/control_word.h"
 #include "daemon/source/bpf/libbpf_log.h"
 #include "daemon/source/probe/capabilities.h"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/reader/message.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/observe/pass_points.h"

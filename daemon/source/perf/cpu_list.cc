@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::source {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <string_view>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/source/perf/cpu_list.h"
 
 namespace profd::source {

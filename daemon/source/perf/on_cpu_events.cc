@@ -12,7 +12,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/source/perf/cpu_list.h"
 #include "daemon/source/perf/perf_event.h"
 #include "daemon/source/probe/capabilities.h"

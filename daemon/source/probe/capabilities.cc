@@ -6,7 +6,7 @@
 #include <array>
 #include <charconv>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/rights/own_capabilities.h"
 
 namespace profd::source {

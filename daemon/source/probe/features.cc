@@ -7,7 +7,7 @@
 #include <charconv>
 #include <memory>
 
-#include "daemon/base/kernel_release.h"
+#include "daemon/base/proc/kernel_release.h"
 #include "daemon/source/probe/capabilities.h"
 
 namespace profd::source {

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/wire/cpu_place.h"
 

@@ -3,7 +3,7 @@
 #include <charconv>
 #include <cstddef>
 
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 #include "daemon/source/perf/cpu_list.h"
 
 namespace profd::source {

@@ -7,7 +7,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 
 namespace profd::source {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::source {
 

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 #include "daemon/source/procfs/exclusive_owner.h"
 
 namespace profd::source {

@@ -13,7 +13,7 @@
 
 #include "bpf/shared/events.h"
 #include "daemon/base/keys.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "daemon/source/procfs/user_names.h"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "bpf/shared/control.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/session/session_control.h"
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/source/bpf/bpf_objects.h"
 #include "daemon/source/procfs/process_reader.h"

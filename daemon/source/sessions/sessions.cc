@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/source/bpf/control_word.h"
 #include "daemon/source/bpf/iterator.h"
 #include "daemon/source/probe/features.h"

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "bpf/shared/events.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/source/steps/executable_files.h"
 #include "daemon/source/steps/step_attacher.h"
 

@@ -1,6 +1,6 @@
 #include "daemon/symbolize/cache/timed_symbolizer.h"
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 
 namespace profd::symbolize {
 

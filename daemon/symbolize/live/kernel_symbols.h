@@ -11,7 +11,7 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/counter.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/symbolize/names/kallsyms.h"
 

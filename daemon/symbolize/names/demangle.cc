@@ -107,7 +107,7 @@ std::size_t SkipAbiTag(std::string_view name, std::size_t at) {
   return end == std::string_view::npos ? at : end + 1;
 }
 
-// Without the two tags by which Numba tells the compiled versions of a function apart:
+// Without the two tags that Numba gives each compiled version of a function:
 // "[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d]", a number and its compiler's flags.
 std::string WithoutNumbaTags(const std::string& name) {
   constexpr std::size_t kLeastFlags = 20;

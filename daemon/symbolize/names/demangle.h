@@ -7,8 +7,9 @@
 namespace profd::symbolize {
 
 struct DemangledName {
-  // Without parameters, return type, compiler suffixes and Numba's tags; C names as they are. Template argument
-  // lists are kept, but where the whole would be longer than 512 bytes the innermost ones are
+  // Without parameters, return type, compiler suffixes and Numba's tags; C names as they are.
+  // Template argument lists are kept, but where the whole would be longer than 512 bytes the
+  // innermost ones are
   // "<...>".
   std::string name;
   // With parameters, at most kMaxTextBytes; "" when equal to `name`.

@@ -13,12 +13,12 @@
 
 #include "daemon/base/clock.h"
 #include "daemon/base/keys.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/elf/file/byte_source.h"
 #include "daemon/elf/file/regular_file.h"
 #include "daemon/elf/sources/object_cache.h"
 #include "daemon/elf/sources/object_contents.h"
 #include "daemon/elf/symbols/elf_reader.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/reader/message.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "daemon/unwind/cfi/registered_rows.h"
@@ -54,7 +54,7 @@ Result<std::string> PackMapped(std::uint32_t pid, reader::FileOpener& opener) {
   const auto maps = reader::ReadProcessFile(opener, pid, "maps", kMaxMaps);
   if (!maps) return maps.error();
   std::vector<MappedFile> files;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (line.executable && line.inode != 0 && files.size() < kMaxMapped)
       files.push_back(
           {{pid, line.start, line.end}, line.device_major, line.device_minor, line.inode});

@@ -4,7 +4,7 @@
 #include <sstream>
 #include <utility>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 namespace profd::gdb {
 namespace {

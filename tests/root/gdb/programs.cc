@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "tests/support/eventually.h"
 
 namespace profd::gdb {

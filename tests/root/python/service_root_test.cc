@@ -14,8 +14,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/python/code/code_reader.h"
 #include "daemon/python/feed/code_backfill.h"
 #include "daemon/python/feed/python_service.h"
@@ -161,7 +161,7 @@ void ReportMappings(PythonService& service, const profd_event& header, std::stri
   const auto maps = ProcFs().Read(std::to_string(header.pid) + "/maps");
   if (!maps || *maps == reported) return;
   reported = *maps;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     profd_mmap_event fixed{};
     fixed.event = header;
     fixed.event.process_start_ns = 0;

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/symbolize/live/kernel_symbols.h"
 #include "tests/root/source/live_source.h"

@@ -11,8 +11,8 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/symbolize/live/host_symbolizer.h"
 #include "tests/support/direct_objects.h"
 #include "tests/support/subprocess.h"
@@ -62,7 +62,7 @@ class MappedFilesTest : public ::testing::Test {
     const Result<std::string> maps = ProcFs().Read(std::to_string(pid) + "/maps");
     EXPECT_TRUE(maps);
     if (!maps) return frame;
-    process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    ParseMaps(*maps, [&](MapsLine&& line) {
       if (address < line.start || address >= line.end) return;
       frame.file_offset = line.file_offset + (address - line.start);
       frame.module = std::make_shared<process::Module>(
@@ -182,7 +182,7 @@ TEST_F(MappedFilesTest, TheVdsoOfAnotherProcess) {
   ASSERT_TRUE(maps);
   std::uint64_t start = 0;
   std::uint64_t end = 0;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (line.path == "[vdso]") start = line.start, end = line.end;
   });
   if (start == 0) GTEST_SKIP() << "this kernel maps no vdso";

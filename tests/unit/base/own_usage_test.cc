@@ -1,4 +1,4 @@
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>

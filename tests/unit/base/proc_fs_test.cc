@@ -1,4 +1,4 @@
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "tests/support/temp_folder.h"
 
 #include <gmock/gmock.h>

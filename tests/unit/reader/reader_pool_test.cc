@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/reader/zygote.h"
 #include "tests/support/eventually.h"
 

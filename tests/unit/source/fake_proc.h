@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/source/procfs/process_texts.h"
 #include "tests/support/direct_reader.h"
 

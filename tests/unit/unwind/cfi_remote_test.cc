@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/sources/object_contents.h"
-#include "daemon/process/maps_parser.h"
 #include "daemon/reader/answer_cache.h"
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
@@ -35,7 +35,7 @@ Result<FrameRows> ReadChunk(CfiClient& client, const FrameFile& file, std::uint6
 FileMapping MappingOf(const void* address) {
   FileMapping mapping;
   const auto maps = ProcFs().Read("self/maps");
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     const auto at = reinterpret_cast<std::uint64_t>(address);
     if (at >= line.start && at < line.end)
       mapping = {static_cast<std::uint32_t>(::getpid()), line.start, line.end};
@@ -46,7 +46,7 @@ FileMapping MappingOf(const void* address) {
 std::string PathOf(const FileMapping& mapping) {
   std::string path;
   const auto maps = ProcFs().Read("self/maps");
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (line.start == mapping.begin) path = line.path;
   });
   return path;

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/elf/sources/kept_symbols.h"
-#include "daemon/process/maps_parser.h"
 #include "tests/support/direct_reader.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/raw_events.h"
@@ -28,7 +28,7 @@ class PrefetchTest : public testing::Test {
  protected:
   void SetUp() override {
     const auto maps = ProcFs().Read("self/maps");
-    process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+    ParseMaps(*maps, [&](MapsLine&& line) {
       const auto at = reinterpret_cast<std::uint64_t>(&std::qsort);
       if (at >= line.start && at < line.end) libc_ = std::move(line);
     });
@@ -68,7 +68,7 @@ class PrefetchTest : public testing::Test {
     return maps.Find(key_) != nullptr;
   }
 
-  process::MapsLine libc_;
+  MapsLine libc_;
   profd_file_key key_{};
   test::DirectReaders readers_{std::make_unique<CfiParser>()};
 };

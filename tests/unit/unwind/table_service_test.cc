@@ -18,9 +18,9 @@
 #include <thread>
 
 #include "daemon/base/clock.h"
+#include "daemon/base/proc/maps_parser.h"
 #include "daemon/base/unique_fd.h"
 #include "daemon/elf/sources/kept_symbols.h"
-#include "daemon/process/maps_parser.h"
 #include "tests/support/direct_reader.h"
 #include "tests/support/eventually.h"
 #include "tests/support/manual_clock.h"
@@ -35,10 +35,10 @@ namespace {
 constexpr std::chrono::minutes kLongest{5};
 
 // Code of this program and of libc, as the kernel maps it.
-process::MapsLine MappingOf(const void* address) {
+MapsLine MappingOf(const void* address) {
   const auto maps = ProcFs().Read("self/maps");
-  process::MapsLine found;
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  MapsLine found;
+  ParseMaps(*maps, [&](MapsLine&& line) {
     const auto at = reinterpret_cast<std::uint64_t>(address);
     if (at >= line.start && at < line.end) found = std::move(line);
   });
@@ -62,7 +62,7 @@ class Service : public testing::Test {
   static std::uint64_t Vdsos() { return ::getauxval(AT_SYSINFO_EHDR) != 0 ? 1 : 0; }
   static std::uint32_t Pid() { return static_cast<std::uint32_t>(::getpid()); }
 
-  process::MapsLine line_;
+  MapsLine line_;
   profd_wanted wanted_{};
   test::DirectReaders readers_{std::make_unique<CfiParser>()};
   VectorPoolMemory memory_;
@@ -426,7 +426,7 @@ TEST_F(Service, AFileThatDoesNotAnswerHoldsUpNoOtherAndIsTriedAgain) {
   EXPECT_EQ(maps_.Find(wanted_.key), nullptr);
   EXPECT_EQ(service.counters().delayed.value(), 1u);
 
-  const process::MapsLine own = MappingOf(reinterpret_cast<const void*>(&MappingOf));
+  const MapsLine own = MappingOf(reinterpret_cast<const void*>(&MappingOf));
   const auto file = CfiClient(readers_).Open({Pid(), own.start, own.end}, {});
   ASSERT_TRUE(file) << file.error().message;
   profd_wanted other = wanted_;

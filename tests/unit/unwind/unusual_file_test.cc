@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/unwind/cfi/cfi_reader.h"
 #include "tests/unit/unwind/libdw_oracle.h"
 #include "tests/unit/unwind/system_files.h"
@@ -150,10 +150,10 @@ TEST(UnusualFile, AnInterpreterThatExportsNothingIsKnownByItsMessages) {
 
 // Each byte of its code.
 TEST(UnusualFile, RowsOfTheVdsoSayWhatLibdwSays) {
-  std::optional<process::MapsLine> vdso;
+  std::optional<MapsLine> vdso;
   const auto maps = ProcFs().Read("self/maps");
   ASSERT_TRUE(maps);
-  process::ParseMaps(*maps, [&](process::MapsLine&& line) {
+  ParseMaps(*maps, [&](MapsLine&& line) {
     if (line.path == "[vdso]") vdso = line;
   });
   ASSERT_TRUE(vdso);

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/process/process_info.h"
 #include "daemon/server/grpc/auth/caller.h"

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 #include "daemon/server/grpc/auth/authorization.h"
 #include "daemon/server/grpc/convert/module_coverage.h"
 

@@ -9,7 +9,7 @@
 #include <semaphore>
 
 #include "daemon/base/clock.h"
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/history/history.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/pipeline/status.h"

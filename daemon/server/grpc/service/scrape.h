@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/result.h"
 #include "daemon/pipeline/session.h"
 #include "daemon/rules/rule_set.h"

@@ -1,4 +1,4 @@
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
 #include <dirent.h>
 #include <fcntl.h>

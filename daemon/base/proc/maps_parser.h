@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace profd::process {
+namespace profd {
 
 // One line: [start, end) maps a file from `file_offset` on, or anonymous memory.
 struct MapsLine {
@@ -21,6 +21,10 @@ struct MapsLine {
   std::string path;  // newlines unescaped; "" for anonymous memory
 };
 
+// The kernel appends " (deleted)" to the name of a file that has none any more, as after a package
+// update. Of a path in a maps file or behind /proc/PID/exe.
+[[nodiscard]] std::string_view WithoutDeleted(std::string_view path);
+
 // Nothing: the line is not in the format of /proc/PID/maps, or has no range of addresses.
 [[nodiscard]] std::optional<MapsLine> ParseMapsLine(std::string_view line);
 
@@ -28,4 +32,4 @@ struct MapsLine {
 // hostile: it may be cut, and its lines may overlap or be out of order.
 std::uint64_t ParseMaps(std::string_view text, const std::function<void(MapsLine&&)>& sink);
 
-}  // namespace profd::process
+}  // namespace profd

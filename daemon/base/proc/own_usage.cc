@@ -1,4 +1,4 @@
-#include "daemon/base/own_usage.h"
+#include "daemon/base/proc/own_usage.h"
 
 #include <fcntl.h>
 #include <malloc.h>
@@ -11,7 +11,7 @@
 #include <string>
 #include <string_view>
 
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 
 namespace profd {
 namespace {

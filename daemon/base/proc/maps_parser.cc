@@ -1,9 +1,9 @@
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
 
 #include <charconv>
 #include <utility>
 
-namespace profd::process {
+namespace profd {
 namespace {
 
 // Reads a number and the character that must follow it ('\0': none); false when they are not there.
@@ -33,6 +33,12 @@ std::string Unescape(std::string_view text) {
 }
 
 }  // namespace
+
+std::string_view WithoutDeleted(std::string_view path) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  if (path.ends_with(kDeleted)) path.remove_suffix(kDeleted.size());
+  return path;
+}
 
 std::optional<MapsLine> ParseMapsLine(std::string_view line) {
   MapsLine parsed;
@@ -71,4 +77,4 @@ std::uint64_t ParseMaps(std::string_view text, const std::function<void(MapsLine
   return malformed;
 }
 
-}  // namespace profd::process
+}  // namespace profd

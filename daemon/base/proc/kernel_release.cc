@@ -1,4 +1,4 @@
-#include "daemon/base/kernel_release.h"
+#include "daemon/base/proc/kernel_release.h"
 
 #include <charconv>
 

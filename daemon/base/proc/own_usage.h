@@ -7,7 +7,7 @@
 #include <map>
 #include <string>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 #include "daemon/base/unique_fd.h"
 
 namespace profd {

@@ -1,4 +1,4 @@
-#include "daemon/process/maps_parser.h"
+#include "daemon/base/proc/maps_parser.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,9 +9,9 @@
 #include <string>
 #include <vector>
 
-#include "daemon/base/proc_fs.h"
+#include "daemon/base/proc/proc_fs.h"
 
-namespace profd::process {
+namespace profd {
 namespace {
 
 using ::testing::IsEmpty;
@@ -133,5 +133,11 @@ TEST(MapsParserTest, OwnMappings) {
   EXPECT_EQ(found, *exe);
 }
 
+TEST(MapsParserTest, AFileWithoutANameKeepsThatItHad) {
+  EXPECT_EQ(WithoutDeleted("/bin/cat (deleted)"), "/bin/cat");
+  EXPECT_EQ(WithoutDeleted("/bin/cat"), "/bin/cat");
+  EXPECT_EQ(WithoutDeleted("/bin/cat (deleted) x"), "/bin/cat (deleted) x");
+}
+
 }  // namespace
-}  // namespace profd::process
+}  // namespace profd

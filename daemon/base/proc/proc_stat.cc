@@ -1,4 +1,4 @@
-#include "daemon/base/proc_stat.h"
+#include "daemon/base/proc/proc_stat.h"
 
 #include <charconv>
 #include <cstddef>
