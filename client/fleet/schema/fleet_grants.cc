@@ -7,7 +7,8 @@ namespace profd::client {
 namespace {
 
 // What agents write.
-constexpr std::array<std::string_view, 4> kWritten = {"stack", "sample", "clock", "host_window"};
+constexpr std::array<std::string_view, 5> kWritten = {"stack", "path", "sample", "clock",
+                                                      "host_window"};
 
 std::string CreateUser(const std::string& name, const std::string& on_cluster) {
   return "CREATE USER IF NOT EXISTS `" + name + "`" + on_cluster +

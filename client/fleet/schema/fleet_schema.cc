@@ -10,7 +10,7 @@ constexpr std::string_view kCreateTable = "CREATE TABLE IF NOT EXISTS ";
 constexpr std::string_view kCreateMaterialized = "CREATE MATERIALIZED VIEW IF NOT EXISTS ";
 constexpr std::string_view kCreateView = "CREATE VIEW IF NOT EXISTS ";
 constexpr std::string_view kAlterTable = "ALTER TABLE ";
-constexpr std::string_view kModifyOrder = "MODIFY ORDER BY";  // the last part of an ALTER
+constexpr std::string_view kModifyOrder = "MODIFY ORDER BY";  // if any, the last part of an ALTER
 constexpr std::string_view kVersionTable = "schema_version";
 
 // Statements of tables.sql, without the comments above them.
@@ -78,8 +78,9 @@ void AddAlter(const std::string& statement, const FleetPlace& place, std::vector
   std::string local = statement;
   Replace(local, name, name + "_local" + OnCluster(place));
   to.push_back(std::move(local));
-  std::string over_all = statement.substr(0, statement.find(kModifyOrder));
-  over_all.erase(over_all.find_last_of(','));
+  std::string over_all = statement;
+  if (const std::size_t order = statement.find(kModifyOrder); order != std::string::npos)
+    over_all.erase(statement.find_last_of(',', order));
   Replace(over_all, name, name + OnCluster(place));
   to.push_back(std::move(over_all));
 }

@@ -9,7 +9,7 @@
 namespace profd::client {
 
 // Of tables.sql. Higher than the one before with each change.
-inline constexpr std::uint32_t kFleetSchemaVersion = 2;
+inline constexpr std::uint32_t kFleetSchemaVersion = 3;
 
 extern const char* const kTablesSql;  // tables.sql
 

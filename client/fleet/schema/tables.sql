@@ -126,3 +126,32 @@ GROUP BY service, version, hour, state, wait, function;
 ALTER TABLE host_window
   ADD COLUMN IF NOT EXISTS nanosecond UInt32 CODEC(T64, ZSTD(1)) AFTER time,
   MODIFY ORDER BY (host, time, nanosecond);
+
+-- Version 3. On whom threads wait. Only hosts whose history is in hook mode know it (history.mode = "hooks"); of others `sample.path`
+-- is 0. The paths of a service, each once, from the waiter outwards: the thread that ended the wait, and if that one waited, too,
+-- the next, to the end. The arrays have the same length, an element for each step.
+CREATE TABLE IF NOT EXISTS path (
+  service LowCardinality(String),  -- of the waiter
+  hash UInt64,  -- of the arrays and of `estimated`; the same on every host
+  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a path again after a day
+  -- What the thread of the step did: 'waits', so that the next step says on whom, 'runs', 'no_cpu'. Or what ended the wait: 'timer',
+  -- 'disk', 'net', 'interrupt'. Or why it is not known: 'still_waits' to 'too_long'; 'hidden' is a thread that the rules of the
+  -- export leave out.
+  kinds Array(Enum8('waits' = 1, 'runs' = 2, 'no_cpu' = 3, 'timer' = 4, 'disk' = 5, 'net' = 6, 'interrupt' = 7, 'still_waits' = 8,
+                    'not_followed' = 9, 'not_seen' = 10, 'lost' = 11, 'hidden' = 12, 'too_long' = 13)) CODEC(ZSTD(3)),
+  -- How the thread ended the wait before it; 'gil' and 'owner': it has what the one before it waits for.
+  hows Array(Enum8('woke' = 0, 'exit' = 1, 'signal' = 2, 'gil' = 3, 'owner' = 4)) CODEC(ZSTD(3)),
+  waits Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- of 'waits': 'lock', 'net'; else ''
+  threads Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- names without numbers: 'worker-#'; '': it is no thread
+  services Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- of these threads; '': not known, or no thread
+  own Array(UInt8) CODEC(ZSTD(3)),  -- 1: a thread of the waiter's process
+  stacks Array(UInt64) CODEC(ZSTD(3)),  -- what the thread did: `hash` in `stack`, under the service of the waiter; 0: not known
+  estimated UInt8 CODEC(ZSTD(1))  -- 1: the last stack is not of this wait, but of one like it
+) ENGINE = ReplacingMergeTree(last_seen)
+ORDER BY (service, hash)
+TTL last_seen + INTERVAL 100 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+-- Of blocked: on whom the thread waits, `hash` in `path`; 0: it is not known.
+ALTER TABLE sample
+  ADD COLUMN IF NOT EXISTS path UInt64 CODEC(ZSTD(1)) AFTER hash;

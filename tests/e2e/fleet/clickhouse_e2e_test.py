@@ -247,14 +247,14 @@ class Tables(WithStore):
         self.store = Store(self.path("clickhouse"))
         first = self.fleet("init", "--to", self.address_of_store())
         self.assertEqual((first.returncode, first.stdout), (0, ""), first.stderr)
-        self.assertIn("made the tables of version 2 in profd", first.stderr)
+        self.assertIn("made the tables of version 3 in profd", first.stderr)
         tables = self.store.rows("SELECT name FROM system.tables WHERE database = 'profd' ORDER BY name")
         self.assertEqual([row["name"] for row in tables if not row["name"].startswith(".")],
-                         ["clock", "function_hour", "host_window", "sample", "schema_version", "stack", "stack_hour",
+                         ["clock", "function_hour", "host_window", "path", "sample", "schema_version", "stack", "stack_hour",
                           "stack_hour_from_sample"])
         again = self.fleet("init", "--to", self.address_of_store())
         self.assertEqual(again.returncode, 0)
-        self.assertIn("the tables of version 2 in profd", again.stderr)
+        self.assertIn("the tables of version 3 in profd", again.stderr)
         self.assertEqual(self.store.value("SELECT count() FROM schema_version"), 1)
         # Half of them, as after a loss of the connection.
         self.store.post("/?database=profd", b"DROP TABLE clock")
@@ -270,7 +270,7 @@ class Tables(WithStore):
         self.store.run("INSERT INTO schema_version SELECT 1, '0.9.0', now()")
         self.store.run("INSERT INTO host_window (host, time, seconds) SELECT 'web-1', now(), 60")
         done = self.fleet("init", "--to", self.address_of_store())
-        self.assertIn("brought up to the tables of version 2 in profd", done.stderr)
+        self.assertIn("brought up to the tables of version 3 in profd", done.stderr)
         self.assertEqual(self.store.value("SELECT count() FROM host_window WHERE nanosecond = 0"), 1)
         # Those of an older profd still come, and two windows of one second are two; the same one is one.
         self.store.run("INSERT INTO host_window (host, time, seconds) SELECT 'web-1', now() + 60, 60")
@@ -288,7 +288,7 @@ class Tables(WithStore):
         self.store.post("/?database=profd", b"DROP TABLE clock")
         refused = self.fleet("init", "--to", self.address_of_store())
         self.assertNotEqual(refused.returncode, 0)
-        self.assertIn("are of version 7; this profctl knows version 2", refused.stderr)
+        self.assertIn("are of version 7; this profctl knows version 3", refused.stderr)
         self.assertEqual(self.store.value("SELECT count() FROM system.tables WHERE database = 'profd' AND name = 'clock'"), 0)
 
     def test_the_password_goes_by_variable_or_file(self):
@@ -316,7 +316,7 @@ class Tables(WithStore):
         self.store = Store(self.path("clickhouse"))
         printed = self.fleet("schema", "--cluster", "main").stdout
         statements = [text.strip() for text in printed.split(";\n") if text.strip()]
-        self.assertEqual(len([text for text in statements if "Distributed('main', 'profd'," in text]), 5)
+        self.assertEqual(len([text for text in statements if "Distributed('main', 'profd'," in text]), 6)
         for text in statements:
             if not text.startswith("USE "):
                 self.assertIn("ON CLUSTER 'main'", text)

@@ -27,7 +27,7 @@ std::string Starting(const std::vector<std::string>& statements, const std::stri
 
 TEST(FleetSchemaTest, StatementsOfOneServerAreThoseOfTheFile) {
   const auto statements = SchemaStatements({});
-  EXPECT_EQ(statements.size(), 9u);
+  EXPECT_EQ(statements.size(), 11u);
   const std::string file = kTablesSql;
   for (const std::string& statement : statements) {
     EXPECT_THAT(statement, AnyOf(StartsWith("CREATE "), StartsWith("ALTER TABLE ")));
@@ -39,7 +39,7 @@ TEST(FleetSchemaTest, StatementsOfOneServerAreThoseOfTheFile) {
 
 TEST(FleetSchemaTest, TablesOfAClusterAreReplicatedAndOverAllShards) {
   const auto statements = SchemaStatements(kCluster);
-  EXPECT_EQ(statements.size(), 15u);
+  EXPECT_EQ(statements.size(), 19u);
   for (const std::string& statement : statements)
     EXPECT_THAT(statement, HasSubstr(" ON CLUSTER 'main'")) << statement;
   EXPECT_THAT(
@@ -66,6 +66,15 @@ TEST(FleetSchemaTest, TablesOfAClusterAreReplicatedAndOverAllShards) {
   EXPECT_EQ(Starting(statements, "ALTER TABLE host_window ON CLUSTER "),
             "ALTER TABLE host_window ON CLUSTER 'main'\n"
             "  ADD COLUMN IF NOT EXISTS nanosecond UInt32 CODEC(T64, ZSTD(1)) AFTER time");
+  // A column that is in no order is the same on both.
+  for (const char* table : {"sample_local", "sample"})
+    EXPECT_EQ(Starting(statements, "ALTER TABLE " + std::string(table) + " ON CLUSTER 'main'\n"),
+              "ALTER TABLE " + std::string(table) +
+                  " ON CLUSTER 'main'\n"
+                  "  ADD COLUMN IF NOT EXISTS path UInt64 CODEC(ZSTD(1)) AFTER hash");
+  EXPECT_EQ(Starting(statements, "CREATE TABLE IF NOT EXISTS path ON CLUSTER "),
+            "CREATE TABLE IF NOT EXISTS path ON CLUSTER 'main' AS path_local\n"
+            "ENGINE = Distributed('main', 'prod', 'path_local')");
   // The version is one for all shards.
   EXPECT_THAT(Starting(statements, "CREATE TABLE IF NOT EXISTS schema_version ON CLUSTER"),
               HasSubstr("('/clickhouse/tables/prod/schema_version', '{shard}-{replica}')"));
@@ -73,7 +82,7 @@ TEST(FleetSchemaTest, TablesOfAClusterAreReplicatedAndOverAllShards) {
 
 TEST(FleetGrantsTest, AgentsAddRowsAndReadersRead) {
   const std::string text = GrantText({{"profd", ""}, "agent", "grafana"});
-  for (const char* table : {"stack", "sample", "clock", "host_window"})
+  for (const char* table : {"stack", "path", "sample", "clock", "host_window"})
     EXPECT_THAT(text, HasSubstr("GRANT INSERT ON profd." + std::string(table) + " TO `agent`;\n"));
   EXPECT_THAT(text, HasSubstr("GRANT SELECT ON profd.* TO `grafana`;\n"));
   EXPECT_THAT(text, Not(HasSubstr("SELECT ON profd.* TO `agent`")));
@@ -81,6 +90,8 @@ TEST(FleetGrantsTest, AgentsAddRowsAndReadersRead) {
   const std::string cluster = GrantText({kCluster, "agent", ""});
   EXPECT_THAT(cluster,
               HasSubstr("GRANT ON CLUSTER 'main' INSERT ON prod.sample_local TO `agent`;\n"));
+  EXPECT_THAT(cluster,
+              HasSubstr("GRANT ON CLUSTER 'main' INSERT ON prod.path_local TO `agent`;\n"));
   EXPECT_THAT(cluster, Not(HasSubstr("reader")));
 }
 
