@@ -24,6 +24,13 @@ constexpr aggregate::MergeLimits kLimits{.processes = 20'000,
                                          .nodes = 150'000,
                                          .samples = 100'000,
                                          .paths = 1'000};
+constexpr std::size_t kMostPaths = 20'000;  // where the target takes them
+
+aggregate::MergeLimits LimitsOf(const Target& target) {
+  aggregate::MergeLimits limits = kLimits;
+  if (target.paths() == Paths::kKept) limits.paths = kMostPaths;
+  return limits;
+}
 
 // Between two reads of the history: a part is not late by more than a fraction of its length.
 std::uint64_t ReadPauseNs(const ExportSettings& settings) {
@@ -39,7 +46,7 @@ Exporter::Exporter(Parts parts, const Clock& clock)
       tail_({.path = parts_.history,
              .interval_ns = static_cast<std::uint64_t>(parts_.settings.interval.count()),
              .grace_ns = parts_.grace_ns,
-             .limits = kLimits}),
+             .limits = LimitsOf(*parts_.target)}),
       send_times_(static_cast<std::uint64_t>(parts_.settings.interval.count())) {
   Describe();
 }
@@ -136,7 +143,7 @@ Result<void> Exporter::SpoolPart(store::TailPart part) {
   if (part.unreadable_ns != 0) found["history_damaged"] = part.unreadable_ns;
   for (const auto& [cause, ns] : found) gaps[cause] += ns;
   auto profile = MakeExportProfile(std::move(part.profile), parts_.settings.what,
-                                   parts_.relabelling, parts_.rules.get());
+                                   parts_.relabelling, parts_.rules.get(), parts_.target->paths());
   profile.gaps = gaps;
   auto encoded = parts_.target->Encode(profile);
   if (!encoded) return encoded.error();

@@ -156,6 +156,13 @@ std::optional<Labels> Relabelling::Apply(Labels labels) const {
   return labels;
 }
 
+bool Relabelling::MayDrop() const {
+  return std::ranges::any_of(rules_, [](const Compiled& compiled) {
+    return compiled.rule.action == RelabelAction::kKeep ||
+           compiled.rule.action == RelabelAction::kDrop;
+  });
+}
+
 // False: the labels are dropped.
 bool Relabelling::ApplyOne(const Compiled& compiled, Labels& labels) {
   const RelabelRule& rule = compiled.rule;

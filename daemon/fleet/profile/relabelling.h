@@ -53,6 +53,8 @@ class Relabelling {
 
   // The labels that leave the host; nothing: they are dropped.
   [[nodiscard]] std::optional<Labels> Apply(Labels labels) const;
+  // A rule keeps or drops processes: whether one leaves the host depends on its labels.
+  [[nodiscard]] bool MayDrop() const;
 
  private:
   struct Compiled {

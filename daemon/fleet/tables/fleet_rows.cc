@@ -32,7 +32,7 @@ constexpr std::array<std::string_view, 4> kLeftOut = {"host.name", "container.id
                                                       "process.executable.build_id.gnu"};
 
 auto KeyOf(const FleetSample& row) {
-  return std::tuple(row.columns, row.part, row.wait, row.thread, row.stack);
+  return std::tuple(row.columns, row.part, row.wait, row.thread, row.stack, row.path);
 }
 
 std::vector<FleetClock> ClocksOf(const FleetRows& rows) {
@@ -76,14 +76,30 @@ std::size_t KeptOf(const std::vector<FleetSample>& samples, std::size_t most) {
   return most / 2;
 }
 
-void CutOff(std::size_t most, std::uint32_t other_stack, std::uint32_t no_thread, FleetRows& rows) {
-  if (rows.samples.size() <= most) return;
-  std::ranges::sort(rows.samples, [](const FleetSample& a, const FleetSample& b) {
+void SortByTime(std::vector<FleetSample>& samples) {
+  std::ranges::sort(samples, [](const FleetSample& a, const FleetSample& b) {
     return a.ns != b.ns ? a.ns > b.ns : KeyOf(a) < KeyOf(b);
   });
+}
+
+// Of the rows beyond the half of `most` with the most time, `shorter` makes paths that more of them
+// have.
+template <typename Shorter>
+void ShortenPaths(std::size_t most, Shorter shorter, FleetRows& rows) {
+  if (rows.samples.size() <= most) return;
+  SortByTime(rows.samples);
+  for (std::size_t i = most / 2; i < rows.samples.size(); ++i)
+    rows.samples[i].path = shorter(rows.samples[i].path);
+  SumEqual(rows.samples, KeyOf);
+}
+
+void CutOff(std::size_t most, std::uint32_t other_stack, std::uint32_t no_thread, FleetRows& rows) {
+  if (rows.samples.size() <= most) return;
+  SortByTime(rows.samples);
   for (std::size_t i = KeptOf(rows.samples, most); i < rows.samples.size(); ++i) {
     rows.samples[i].stack = other_stack;
     rows.samples[i].thread = no_thread;
+    rows.samples[i].path = 0;
     rows.other_ns += rows.samples[i].ns;
   }
   SumEqual(rows.samples, KeyOf);
@@ -106,21 +122,8 @@ LabelColumns ColumnsOf(const Labels& labels) {
   return columns;
 }
 
-std::string ThreadGroup(std::string_view name) {
-  std::string group;
-  bool in_number = false;
-  for (const char c : name) {
-    const bool digit = c >= '0' && c <= '9';
-    if (!digit)
-      group += c;
-    else if (!in_number)
-      group += '#';
-    in_number = digit;
-  }
-  return group;
-}
-
-FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetStacks& stacks) {
+FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetStacks& stacks,
+                        FleetPaths& paths) {
   FleetRows rows;
   Numbering<LabelColumns> column_number(rows.columns);
   std::vector<std::uint32_t> columns_of;
@@ -136,8 +139,14 @@ FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most, FleetSta
     thread_of.push_back(thread_number(ThreadGroup(name)));
   for (const ExportRow& row : profile.rows)
     rows.samples.push_back({columns_of[row.labels], thread_of[row.thread], stacks.Of(row), row.part,
-                            row.wait, row.count, row.ns});
+                            row.wait, row.count, row.ns, paths.Of(row.path)});
   SumEqual(rows.samples, KeyOf);
+  if (!profile.paths.empty()) {
+    ShortenPaths(
+        most, [&](std::uint32_t path) { return paths.WithoutStacks(path); }, rows);
+    ShortenPaths(
+        most, [](std::uint32_t) { return 0U; }, rows);
+  }
   rows.clocks = ClocksOf(rows);
   if (rows.samples.size() > most)
     CutOff(most, stacks.Pseudo(kOtherStack), thread_number(std::string()), rows);

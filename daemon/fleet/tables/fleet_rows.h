@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "daemon/fleet/profile/export_profile.h"
+#include "daemon/fleet/tables/fleet_paths.h"
 #include "daemon/fleet/tables/fleet_stacks.h"
+#include "daemon/fleet/tables/thread_group.h"
 
 namespace profd::fleet {
 
@@ -31,9 +33,6 @@ struct LabelColumns {
 // build different: container.id, k8s.pod.uid, process.executable.build_id.gnu.
 [[nodiscard]] LabelColumns ColumnsOf(const Labels& labels);
 
-// "worker-#" of "worker-12": threads of one job are one.
-[[nodiscard]] std::string ThreadGroup(std::string_view name);
-
 struct FleetSample {
   std::uint32_t columns = 0;  // index into FleetRows::columns
   std::uint32_t thread = 0;   // index into FleetRows::threads
@@ -42,6 +41,7 @@ struct FleetSample {
   process::WaitReason wait = process::WaitReason::kNone;
   std::uint64_t count = 0;
   std::uint64_t ns = 0;
+  std::uint32_t path = 0;  // as FleetPaths::Of has it
 };
 
 struct FleetClock {
@@ -68,8 +68,9 @@ struct FleetRows {
 // Has `most` samples at most: those with the most time, and the others as one of the stack
 // kOtherStack for each set of labels, state and reason. So sums stay what they are. Where these
 // sets are more than half of `most`, they come on top of that half: stacks are never given up for
-// them.
+// them. Before a stack is given up, the rows beyond the half with the most time lose what the
+// threads on their paths do, and then their paths.
 [[nodiscard]] FleetRows MakeFleetRows(const ExportProfile& profile, std::size_t most,
-                                      FleetStacks& stacks);
+                                      FleetStacks& stacks, FleetPaths& paths);
 
 }  // namespace profd::fleet

@@ -3,38 +3,18 @@
 #include <cstddef>
 #include <utility>
 
-#include "daemon/aggregate/stable_hash.h"
 #include "daemon/base/files.h"
 #include "daemon/base/utf8.h"
 #include "daemon/fleet/profile/frame_names.h"
+#include "daemon/fleet/tables/content_hash.h"
 
 namespace profd::fleet {
 namespace {
 
 constexpr std::size_t kMaxNameBytes = 4096;
-constexpr int kBits = 8;
-
-void AppendNumber(std::string& bytes, std::uint64_t number) {
-  for (std::size_t i = 0; i < sizeof(number); ++i) {
-    bytes += static_cast<char>(number & 0xff);
-    number >>= kBits;
-  }
-}
-
-void AppendFrame(std::string& bytes, const FleetFrame& frame) {
-  for (const std::string* text : {&frame.function, &frame.module, &frame.file}) {
-    AppendNumber(bytes, text->size());
-    bytes += *text;
-  }
-  AppendNumber(bytes, static_cast<std::uint64_t>(frame.kind));
-}
-
-std::uint64_t HashOf(const std::string& bytes) {
-  const Hash128 hash = HashBytes(bytes);
-  std::uint64_t number = 0;
-  for (std::size_t i = 0; i < sizeof(number); ++i)
-    number = number << kBits | std::to_integer<std::uint64_t>(hash[i]);
-  return number;
+void AddFrame(const FleetFrame& frame, ContentHash& to) {
+  for (const std::string* text : {&frame.function, &frame.module, &frame.file}) to.Text(*text);
+  to.Number(static_cast<std::uint64_t>(frame.kind));
 }
 
 // Valid UTF-8 of bounded length.
@@ -49,17 +29,21 @@ FleetFrame FleetFrameOf(const symbolize::Frame& frame) {
 }  // namespace
 
 std::uint64_t FleetStackHash(const std::vector<FleetFrame>& frames) {
-  std::string bytes;
-  for (const FleetFrame& frame : frames) AppendFrame(bytes, frame);
-  return HashOf(bytes);
+  ContentHash content;
+  for (const FleetFrame& frame : frames) AddFrame(frame, content);
+  return content.Hash();
 }
 
 std::uint32_t FleetStacks::Of(const ExportRow& row) {
   if (const std::string pseudo = PseudoStack(row); !pseudo.empty()) return Pseudo(pseudo);
-  if (const auto known = profile_nodes_.find(row.node); known != profile_nodes_.end())
+  return OfNode(row.node);
+}
+
+std::uint32_t FleetStacks::OfNode(std::uint32_t leaf) {
+  if (const auto known = profile_nodes_.find(leaf); known != profile_nodes_.end())
     return known->second;
   std::vector<std::uint32_t> frames;
-  for (std::uint32_t node = row.node; node != 0 && node < profile_.nodes.size();
+  for (std::uint32_t node = leaf; node != 0 && node < profile_.nodes.size();
        node = profile_.nodes[node].parent) {
     const std::uint32_t index = profile_.nodes[node].frame;
     auto known = profile_frames_.find(index);
@@ -69,7 +53,7 @@ std::uint32_t FleetStacks::Of(const ExportRow& row) {
     frames.push_back(known->second);
   }
   const std::uint32_t number = Add(std::move(frames));
-  profile_nodes_.emplace(row.node, number);
+  profile_nodes_.emplace(leaf, number);
   return number;
 }
 
@@ -85,19 +69,19 @@ std::uint32_t FleetStacks::Pseudo(std::string_view name) {
 }
 
 std::uint32_t FleetStacks::Add(std::vector<std::uint32_t> frames) {
-  std::string bytes;
-  for (const std::uint32_t number : frames) AppendFrame(bytes, frames_[number]);
-  const std::uint64_t hash = HashOf(bytes);
+  ContentHash content;
+  for (const std::uint32_t number : frames) AddFrame(frames_[number], content);
+  const std::uint64_t hash = content.Hash();
   const auto [known, added] = stack_numbers_.emplace(hash, static_cast<std::uint32_t>(all_.size()));
   if (added) all_.push_back({hash, std::move(frames)});
   return known->second;
 }
 
 std::uint32_t FleetStacks::FrameNumber(FleetFrame frame) {
-  std::string bytes;
-  AppendFrame(bytes, frame);
+  ContentHash content;
+  AddFrame(frame, content);
   const auto [known, added] =
-      frame_numbers_.emplace(std::move(bytes), static_cast<std::uint32_t>(frames_.size()));
+      frame_numbers_.emplace(content.bytes(), static_cast<std::uint32_t>(frames_.size()));
   if (added) frames_.push_back(std::move(frame));
   return known->second;
 }

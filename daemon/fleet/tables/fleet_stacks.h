@@ -39,8 +39,10 @@ class FleetStacks {
   // `profile` outlives this.
   explicit FleetStacks(const ExportProfile& profile) : profile_(profile) {}
 
-  // Numbers of stacks: of a row, and of a stack of one frame that is no code: "[stolen]".
+  // Numbers of stacks: of a row, of a leaf, and of a stack of one frame that is no code:
+  // "[stolen]".
   [[nodiscard]] std::uint32_t Of(const ExportRow& row);
+  [[nodiscard]] std::uint32_t OfNode(std::uint32_t leaf);
   [[nodiscard]] std::uint32_t Pseudo(std::string_view name);
 
   [[nodiscard]] const std::vector<FleetStack>& all() const { return all_; }

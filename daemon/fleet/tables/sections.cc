@@ -9,7 +9,8 @@ namespace {
 // length, 4 each, little-endian; and its body.
 constexpr std::string_view kMagic = "profd-rows-2\n";
 constexpr std::string_view kOldMagic = "profd-rows-1\n";
-static_assert(kMagic.size() == kOldMagic.size());
+constexpr std::string_view kPathMagic = "profd-rows-3\n";  // has_paths
+static_assert(kMagic.size() == kOldMagic.size() && kMagic.size() == kPathMagic.size());
 constexpr std::size_t kHeaderBytes = 10;
 constexpr int kByteBits = 8;
 
@@ -17,7 +18,7 @@ struct TableInfo {
   std::string_view name;
   std::string_view columns;
 };
-constexpr std::array<TableInfo, kFleetTables> kTables = {
+constexpr std::array<TableInfo, kFleetTables + 1> kTables = {
     TableInfo{"stack", "service, hash, last_seen, functions, modules, files, kinds"},
     TableInfo{"sample",
               "service, time, hash, state, wait, host, version, zone, namespace, pod, container, "
@@ -25,7 +26,13 @@ constexpr std::array<TableInfo, kFleetTables> kTables = {
     TableInfo{"clock", "service, time, host, version, zone, namespace, pod, state, wait, ns"},
     TableInfo{"host_window",
               "host, time, nanosecond, seconds, zone, profd_version, rows, other_ns, gaps, lost"},
+    TableInfo{"path",
+              "service, hash, last_seen, kinds, hows, waits, threads, services, own, stacks, "
+              "estimated"},
 };
+constexpr std::string_view kPathSampleColumns =
+    "service, time, hash, path, state, wait, host, version, zone, namespace, pod, container, "
+    "unit, executable, thread, labels, ns, count";
 constexpr std::string_view kOldWindowColumns =
     "host, time, seconds, zone, profd_version, rows, other_ns, gaps, lost";
 
@@ -49,11 +56,12 @@ std::string_view NameOf(FleetTable table) { return kTables[static_cast<std::size
 
 std::string_view ColumnsOf(const Section& section) {
   if (section.is_old && section.table == FleetTable::kHostWindow) return kOldWindowColumns;
+  if (section.has_paths && section.table == FleetTable::kSample) return kPathSampleColumns;
   return kTables[static_cast<std::size_t>(section.table)].columns;
 }
 
 void PackSection(const Section& section, std::string& payload) {
-  if (payload.empty()) payload = kMagic;
+  if (payload.empty()) payload = section.has_paths ? kPathMagic : kMagic;
   payload += static_cast<char>(section.table);
   payload += static_cast<char>(section.gzip);
   AppendNumber(payload, section.part);
@@ -64,19 +72,22 @@ void PackSection(const Section& section, std::string& payload) {
 Result<std::vector<Section>> UnpackSections(std::string_view payload) {
   const Error wrong{ErrorCode::kCorrupt, "these are no rows of a fleet", ""};
   const bool is_old = payload.starts_with(kOldMagic);
-  if (!is_old && !payload.starts_with(kMagic)) return wrong;
+  const bool has_paths = payload.starts_with(kPathMagic);
+  if (!is_old && !has_paths && !payload.starts_with(kMagic)) return wrong;
+  const std::size_t tables = has_paths ? kTables.size() : kFleetTables;
   payload.remove_prefix(kMagic.size());
   std::vector<Section> sections;
   while (!payload.empty()) {
     if (payload.size() < kHeaderBytes) return wrong;
     const auto table = static_cast<unsigned char>(payload[0]);
     const std::uint32_t length = NumberAt(payload.substr(6));
-    if (table >= kFleetTables || payload.size() - kHeaderBytes < length) return wrong;
+    if (table >= tables || payload.size() - kHeaderBytes < length) return wrong;
     sections.push_back({.table = static_cast<FleetTable>(table),
                         .part = NumberAt(payload.substr(2)),
                         .gzip = payload[1] != 0,
                         .body = payload.substr(kHeaderBytes, length),
-                        .is_old = is_old});
+                        .is_old = is_old,
+                        .has_paths = has_paths});
     payload.remove_prefix(kHeaderBytes + length);
   }
   return sections;

@@ -1,4 +1,4 @@
-// SentStacks: which stacks a receiver has been given within the last day.
+// SentStacks: which stacks and paths a receiver has been given within the last day.
 #pragma once
 
 #include <cstddef>
@@ -10,10 +10,10 @@
 
 namespace profd::fleet {
 
-// Job: a stack goes out until the receiver has it, and again after half a day to a day, so that
-// tables keep what is in use. So a payload that is lost, or that waits, takes no names from the
-// others. Bounded: beyond that, stacks go out more often. Thread: one. Owner: a target. It is in
-// memory alone: after a start all stacks go out once more.
+// Job: a stack, or a path, goes out until the receiver has it, and again after half a day to a day,
+// so that tables keep what is in use. So a payload that is lost, or that waits, takes no names from
+// the others. Bounded: beyond that, stacks go out more often. Thread: one. Owner: a target. It is
+// in memory alone: after a start all stacks go out once more.
 class SentStacks {
  public:
   static constexpr std::size_t kMostWaiting = 16;  // payloads whose delivery is noticed

@@ -1,5 +1,6 @@
 #include "daemon/fleet/tables/table_encoder.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <string_view>
 #include <unordered_set>
@@ -7,6 +8,7 @@
 
 #include "daemon/base/http/http_client.h"
 #include "daemon/base/utf8.h"
+#include "daemon/fleet/tables/fleet_paths.h"
 #include "daemon/fleet/tables/fleet_rows.h"
 #include "daemon/fleet/tables/fleet_stacks.h"
 #include "daemon/fleet/tables/row_binary.h"
@@ -24,8 +26,8 @@ std::int8_t StateNumber(Part part) { return static_cast<std::int8_t>(static_cast
 // Collects rows of one table, and packs them when they are many.
 class TableWriter {
  public:
-  TableWriter(FleetTable table, const TableLimits& limits, std::string& payload)
-      : table_(table), limits_(limits), payload_(payload) {}
+  TableWriter(FleetTable table, const TableLimits& limits, bool has_paths, std::string& payload)
+      : table_(table), limits_(limits), has_paths_(has_paths), payload_(payload) {}
 
   // Where the next row goes. EndRow follows.
   RowBinary& row() { return row_; }
@@ -37,13 +39,19 @@ class TableWriter {
   void Flush() {
     if (body_.empty()) return;
     const std::string packed = limits_.gzip ? Gzipped(body_) : std::move(body_);
-    PackSection({.table = table_, .part = part_++, .gzip = limits_.gzip, .body = packed}, payload_);
+    PackSection({.table = table_,
+                 .part = part_++,
+                 .gzip = limits_.gzip,
+                 .body = packed,
+                 .has_paths = has_paths_},
+                payload_);
     body_.clear();
   }
 
  private:
   const FleetTable table_;
   const TableLimits& limits_;
+  const bool has_paths_;
   std::string& payload_;
   RowBinary row_;
   std::string body_;
@@ -57,10 +65,14 @@ class Encoder {
         limits_(limits),
         time_(profile.start_unix_ns / kSecondNs),
         stacks_(profile),
-        rows_(MakeFleetRows(profile, limits.rows, stacks_)) {}
+        paths_(profile, stacks_),
+        rows_(MakeFleetRows(profile, limits.rows, stacks_, paths_)),
+        has_paths_(std::ranges::any_of(
+            rows_.samples, [](const FleetSample& sample) { return sample.path != 0; })) {}
 
   std::string Encode(SentStacks& sent) && {
     AddStacks(sent);
+    AddPaths(sent);
     AddSamples();
     AddClocks();
     AddWindow();
@@ -69,36 +81,76 @@ class Encoder {
   }
 
  private:
+  TableWriter Writer(FleetTable table) { return TableWriter(table, limits_, has_paths_, payload_); }
+
   void AddStacks(SentStacks& sent) {
-    TableWriter to(FleetTable::kStack, limits_, payload_);
+    TableWriter to = Writer(FleetTable::kStack);
     for (const FleetSample& sample : rows_.samples) {
       const std::string& service = rows_.columns[sample.columns].service;
-      const FleetStack& stack = stacks_.all()[sample.stack];
-      if (!sent.Take(service, stack.hash, profile_.start_unix_ns)) continue;
+      AddStack(service, stacks_.all()[sample.stack], sent, to);
+      // What the threads on its path do is found under the service of the row.
+      if (sample.path == 0) continue;
+      for (const std::uint32_t stack : paths_.all()[sample.path - 1].stacks)
+        AddStack(service, stacks_.all()[stack], sent, to);
+    }
+    to.Flush();
+  }
+
+  void AddStack(const std::string& service, const FleetStack& stack, SentStacks& sent,
+                TableWriter& to) {
+    if (!sent.Take(service, stack.hash, profile_.start_unix_ns)) return;
+    RowBinary& row = to.row();
+    row.Text(service);
+    row.UInt64(stack.hash);
+    row.UInt32(time_);
+    for (const auto text : {&FleetFrame::function, &FleetFrame::module, &FleetFrame::file}) {
+      row.Length(stack.frames.size());
+      for (const std::uint32_t number : stack.frames) row.Text(stacks_.frames()[number].*text);
+    }
+    row.Length(stack.frames.size());
+    for (const std::uint32_t number : stack.frames)
+      row.Int8(static_cast<std::int8_t>(stacks_.frames()[number].kind));
+    to.EndRow();
+  }
+
+  void AddPaths(SentStacks& sent) {
+    if (!has_paths_) return;
+    TableWriter to = Writer(FleetTable::kPath);
+    for (const FleetSample& sample : rows_.samples) {
+      if (sample.path == 0) continue;
+      const std::string& service = rows_.columns[sample.columns].service;
+      const FleetPath& path = paths_.all()[sample.path - 1];
+      if (!sent.Take(service, path.hash, profile_.start_unix_ns)) continue;
       RowBinary& row = to.row();
       row.Text(service);
-      row.UInt64(stack.hash);
+      row.UInt64(path.hash);
       row.UInt32(time_);
-      for (const auto text : {&FleetFrame::function, &FleetFrame::module, &FleetFrame::file}) {
-        row.Length(stack.frames.size());
-        for (const std::uint32_t number : stack.frames) row.Text(stacks_.frames()[number].*text);
-      }
-      row.Length(stack.frames.size());
-      for (const std::uint32_t number : stack.frames)
-        row.Int8(static_cast<std::int8_t>(stacks_.frames()[number].kind));
+      const auto column = [&](auto add) {
+        row.Length(path.steps.size());
+        for (const FleetStep& step : path.steps) add(step);
+      };
+      column([&](const FleetStep& step) { row.Int8(static_cast<std::int8_t>(step.kind)); });
+      column([&](const FleetStep& step) { row.Int8(static_cast<std::int8_t>(step.how)); });
+      column([&](const FleetStep& step) { row.Text(process::WaitReasonName(step.wait)); });
+      column([&](const FleetStep& step) { row.Text(step.thread); });
+      column([&](const FleetStep& step) { row.Text(step.service); });
+      column([&](const FleetStep& step) { row.Int8(step.own ? 1 : 0); });
+      column([&](const FleetStep& step) { row.UInt64(step.stack); });
+      row.Int8(path.estimated ? 1 : 0);
       to.EndRow();
     }
     to.Flush();
   }
 
   void AddSamples() {
-    TableWriter to(FleetTable::kSample, limits_, payload_);
+    TableWriter to = Writer(FleetTable::kSample);
     for (const FleetSample& sample : rows_.samples) {
       const LabelColumns& columns = rows_.columns[sample.columns];
       RowBinary& row = to.row();
       row.Text(columns.service);
       row.UInt32(time_);
       row.UInt64(stacks_.all()[sample.stack].hash);
+      if (has_paths_) row.UInt64(sample.path == 0 ? 0 : paths_.all()[sample.path - 1].hash);
       row.Int8(StateNumber(sample.part));
       row.Text(process::WaitReasonName(sample.wait));
       for (const std::string* text :
@@ -114,7 +166,7 @@ class Encoder {
   }
 
   void AddClocks() {
-    TableWriter to(FleetTable::kClock, limits_, payload_);
+    TableWriter to = Writer(FleetTable::kClock);
     for (const FleetClock& clock : rows_.clocks) {
       RowBinary& row = to.row();
       row.Text(clock.service);
@@ -133,7 +185,7 @@ class Encoder {
   void AddWindow() {
     std::map<std::string, std::uint64_t> lost;
     for (const NamedCount& one : profile_.lost) lost[ValidUtf8(one.name)] += one.count;
-    TableWriter to(FleetTable::kHostWindow, limits_, payload_);
+    TableWriter to = Writer(FleetTable::kHostWindow);
     RowBinary& row = to.row();
     row.Text(profile_.host);
     row.UInt32(time_);
@@ -153,7 +205,9 @@ class Encoder {
   const TableLimits& limits_;
   const std::uint64_t time_;
   FleetStacks stacks_;
+  FleetPaths paths_;
   const FleetRows rows_;
+  const bool has_paths_;
   std::string payload_;
 };
 

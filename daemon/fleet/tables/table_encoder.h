@@ -15,8 +15,8 @@ struct TableLimits {
   bool gzip = true;
 };
 
-// Sections in the order of FleetTable. Stacks that `sent` has are left out. A profile without rows
-// has the row of its window, too: nothing is missing there.
+// Sections in the order stack, path, sample, clock, host_window. Stacks and paths that `sent` has
+// are left out. A profile without rows has the row of its window, too: nothing is missing there.
 [[nodiscard]] std::string EncodeTables(const ExportProfile& profile, const TableLimits& limits,
                                        SentStacks& sent);
 

@@ -19,6 +19,7 @@ class ClickHouseTarget : public Target {
  public:
   ClickHouseTarget(const ExportSettings& settings, std::string host);
 
+  [[nodiscard]] Paths paths() const override { return Paths::kKept; }
   [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
   [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
 

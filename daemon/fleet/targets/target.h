@@ -43,6 +43,8 @@ inline constexpr std::uint64_t kMostRetrySeconds = 3'600;
 class Target {
  public:
   virtual ~Target() = default;
+  // Whether rows for it are distinguished by on whom their threads wait.
+  [[nodiscard]] virtual Paths paths() const { return Paths::kLeftOut; }
   [[nodiscard]] virtual Result<EncodedProfile> Encode(const ExportProfile& profile) = 0;
   // `number` is that of the entry, and the same for each try. Takes the time-out of the target at
   // most, or that of each insert.

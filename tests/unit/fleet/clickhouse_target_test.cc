@@ -169,6 +169,25 @@ TEST_F(ClickHouseTargetTest, InsertsTablesInTheirOrderWithTokens) {
   }
 }
 
+// Tables of version 2 have neither the table nor the column: the first of them is what is said.
+TEST_F(ClickHouseTargetTest, PathsGoBeforeTheRowsThatHaveThem) {
+  ClickHouseTarget target(settings_, "web-1");
+  EXPECT_EQ(target.paths(), Paths::kKept);
+  auto encoded =
+      target.Encode(MakeExportProfile(store::MakeWindow(0, {.wakers = true}), What::kWall,
+                                      *Relabelling::Make({}), nullptr, target.paths()));
+  const SpoolEntry entry{.from_unix_ns = store::kStartUnixNs,
+                         .payload = std::move(encoded->payloads[0])};
+  server_.AnswerNext("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
+  server_.AnswerNext(Failure(404, 60));
+  const Verdict later = target.Send(entry, 1);
+  EXPECT_EQ(later.kind, Kind::kLater);
+  EXPECT_THAT(later.message, HasSubstr("`profctl fleet init` creates the tables"));
+  EXPECT_EQ(target.Send(entry, 1).kind, Kind::kSent);
+  EXPECT_EQ(Tables(server_.TakeRequests()),
+            (std::vector<std::string>{"stack", "path", "path", "sample", "clock", "host_window"}));
+}
+
 TEST_F(ClickHouseTargetTest, AnotherTryHasTheSameTokensAndGoesOn) {
   auto target = std::make_unique<ClickHouseTarget>(settings_, "web-1");
   const SpoolEntry entry = Entry(*target);

@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
+#include <set>
+#include <string>
 #include <tuple>
 
 #include "tests/unit/store/window_maker.h"
@@ -105,6 +108,82 @@ TEST(ExportProfileTest, WhatRulesDropIsMissingAndNothingElse) {
   EXPECT_EQ(TotalNs(made), expected);
   ASSERT_EQ(made.label_sets.size(), 1u);
   EXPECT_EQ(made.label_sets[0].at("service.name"), "service-1");
+}
+
+constexpr store::HostShape kWakers{.wakers = true};
+
+// Of a path of the window: "worker-1 (service-2) < [timer]".
+std::string PathText(const Profile& window, std::uint32_t path) {
+  std::string text;
+  for (; path != 0; path = window.paths[path].parent) {
+    const auto& step = window.paths[path];
+    std::string one = "[" + std::to_string(static_cast<int>(step.kind)) + "]";
+    if (step.thread != 0) one += window.path_threads[step.thread - 1].comm;
+    text.insert(0, one + " < ");
+  }
+  return text;
+}
+
+std::string PathText(const ExportProfile& profile, std::uint32_t path) {
+  std::string text;
+  if (path != 0)
+    for (const ExportStep& step : profile.paths[path - 1])
+      text += "[" + std::to_string(static_cast<int>(step.kind)) + "]" +
+              (step.thread == 0 ? "" : profile.threads[step.thread - 1]) + " < ";
+  return text;
+}
+
+TEST(ExportProfileTest, PathsAreThoseOfTheWindow) {
+  const Profile window = store::MakeWindow(0, kWakers);
+  const auto made = MakeExportProfile(window, What::kWall, kAll, nullptr, Paths::kKept);
+  std::map<std::string, std::uint64_t> expected;
+  for (const auto& sample : window.samples)
+    if (sample.state == process::State::kBlocked)
+      expected[PathText(window, sample.path)] += sample.weight_ns;
+  std::map<std::string, std::uint64_t> sums;
+  for (const ExportRow& row : made.rows) {
+    if (row.part == Part::kBlocked) sums[PathText(made, row.path)] += row.ns;
+    EXPECT_TRUE(row.part == Part::kBlocked || row.path == 0);
+  }
+  EXPECT_EQ(sums, expected);
+  EXPECT_GT(sums.size(), 10u);
+  bool own = false;
+  bool other = false;
+  for (const ExportPath& path : made.paths)
+    for (const ExportStep& step : path) {
+      own = own || step.own;
+      other = other || (step.thread != 0 && !step.own);
+      EXPECT_TRUE(!step.own || !step.service.empty());
+    }
+  EXPECT_TRUE(own && other);
+}
+
+TEST(ExportProfileTest, WhatRulesDropIsOnNoPath) {
+  const Profile window = store::MakeWindow(0, kWakers);
+  const auto rules = Relabelling::Make(
+      {{.action = RelabelAction::kKeep, .source_labels = {"service.name"}, .regex = "service-1"}});
+  const auto made = MakeExportProfile(window, What::kWall, *rules, nullptr, Paths::kKept);
+  std::set<std::string> kept;
+  for (const auto& thread : window.threads)
+    if (window.processes[thread.process].comm == "service-1") kept.insert(thread.comm);
+  std::size_t hidden = 0;
+  for (const ExportPath& path : made.paths)
+    for (std::size_t i = 0; i < path.size(); ++i) {
+      const ExportStep& step = path[i];
+      if (step.thread != 0) {
+        EXPECT_TRUE(kept.contains(made.threads[step.thread - 1]));
+        EXPECT_EQ(step.service, "service-1");
+      }
+      if (step.kind != aggregate::PathKind::kOtherUser) continue;
+      ++hidden;
+      EXPECT_EQ(i + 1, path.size()) << "nothing is known of what comes behind it";
+      EXPECT_EQ(step, (ExportStep{.kind = aggregate::PathKind::kOtherUser}));
+    }
+  EXPECT_GT(hidden, 0u);
+  // "gone too", of which the window has only a name, is none that the rule keeps.
+  EXPECT_EQ(std::ranges::count(made.threads, "gone"), 0);
+  const auto all = MakeExportProfile(window, What::kWall, kAll, nullptr, Paths::kKept);
+  EXPECT_EQ(std::ranges::count(all.threads, "gone"), 1);
 }
 
 TEST(ExportProfileTest, ProcessesWithTheSameLabelsAreOne) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "daemon/fleet/tables/fleet_paths.h"
 #include "daemon/fleet/tables/row_binary.h"
 #include "daemon/fleet/tables/sent_stacks.h"
 
@@ -79,6 +80,51 @@ TEST(FleetRowsTest, LabelsBecomeColumns) {
   EXPECT_EQ(ColumnsOf({{"container.name", "redis"}}).container, "redis");
 }
 
+// These never change either: paths of last month have them.
+TEST(FleetPathTest, HashesAreThoseOfEveryBuild) {
+  using aggregate::PathHow;
+  using aggregate::PathKind;
+  EXPECT_EQ(FleetPathHash({{.kind = PathKind::kTimer}}, false), 4413117459798394332ull);
+  const std::vector<FleetStep> steps = {
+      {PathKind::kWaits, PathHow::kWoke, process::WaitReason::kLock, "worker-#", "cart", true, 7},
+      {PathKind::kRuns, PathHow::kOwner, process::WaitReason::kNone, "writer", "db", false, 9}};
+  EXPECT_EQ(FleetPathHash(steps, true), 5854216914612181664ull);
+}
+
+TEST(FleetPathTest, HashesDifferInEachColumn) {
+  using aggregate::PathHow;
+  using aggregate::PathKind;
+  const FleetStep step{
+      PathKind::kWaits, PathHow::kWoke, process::WaitReason::kLock, "worker", "cart", true, 7};
+  const std::uint64_t hash = FleetPathHash({step}, false);
+  EXPECT_NE(FleetPathHash({step}, true), hash);
+  EXPECT_NE(FleetPathHash({step, step}, false), hash);
+  std::vector<FleetStep> others(7, step);
+  others[0].kind = PathKind::kRuns;
+  others[1].how = PathHow::kExit;
+  others[2].wait = process::WaitReason::kNet;
+  others[3].thread = "worke";
+  others[4].service = "car";
+  others[5].own = false;
+  others[6].stack = 8;
+  for (const FleetStep& other : others) EXPECT_NE(FleetPathHash({other}, false), hash);
+}
+
+TEST(FleetPathTest, ThreadsThatDifferInNumbersAloneAreOne) {
+  ExportProfile profile;
+  profile.threads = {"w-1", "w-2", "x"};
+  profile.nodes = {{}};
+  for (const std::uint32_t thread : {1u, 2u, 3u})
+    profile.paths.push_back({{.kind = aggregate::PathKind::kRuns, .thread = thread}});
+  FleetStacks stacks(profile);
+  FleetPaths paths(profile, stacks);
+  EXPECT_EQ(paths.Of(0), 0u);
+  EXPECT_EQ(paths.Of(1), paths.Of(2));
+  EXPECT_NE(paths.Of(1), paths.Of(3));
+  EXPECT_EQ(paths.all().size(), 2u);
+  EXPECT_EQ(paths.all()[0].steps[0].thread, "w-#");
+}
+
 TEST(FleetRowsTest, ThreadsAreGroups) {
   EXPECT_EQ(ThreadGroup("worker-12"), "worker-#");
   EXPECT_EQ(ThreadGroup("kworker/3:1H-kbl"), "kworker/#:#H-kbl");
@@ -96,7 +142,8 @@ TEST(FleetRowsTest, RowsThatDifferInLeftOutLabelsAreOne) {
   profile.rows = {{.labels = 0, .thread = 0, .count = 1, .ns = 10},
                   {.labels = 1, .thread = 1, .count = 2, .ns = 20}};
   FleetStacks stacks(profile);
-  const FleetRows rows = MakeFleetRows(profile, 10, stacks);
+  FleetPaths paths(profile, stacks);
+  const FleetRows rows = MakeFleetRows(profile, 10, stacks, paths);
   ASSERT_EQ(rows.samples.size(), 1u);
   EXPECT_EQ(rows.samples[0].ns, 30u);
   EXPECT_EQ(rows.samples[0].count, 3u);

@@ -9,6 +9,7 @@
 #include <string>
 #include <tuple>
 
+#include "daemon/fleet/tables/content_hash.h"
 #include "daemon/fleet/tables/fleet_rows.h"
 #include "daemon/fleet/tables/sections.h"
 #include "daemon/process/wait_reason.h"
@@ -18,6 +19,14 @@ namespace profd::fleet {
 namespace {
 
 constexpr int kGzipWindow = 15 + 16;
+constexpr std::size_t kVersion2Bytes = 24'442;
+constexpr std::uint64_t kVersion2Hash = 15197308147641479377ull;
+
+// Of a window whose history knows who ends waits.
+ExportProfile ExportedOnWhom(Paths paths = Paths::kKept) {
+  return MakeExportProfile(store::MakeWindow(0, {.wakers = true}), What::kWall,
+                           *Relabelling::Make({}), nullptr, paths);
+}
 
 ExportProfile Exported(const std::vector<RelabelRule>& rules = {}) {
   return MakeExportProfile(store::MakeWindow(0), What::kWall, *Relabelling::Make(rules), nullptr);
@@ -67,6 +76,11 @@ class Rows {
     for (std::string& text : texts) text = Text();
     return texts;
   }
+  std::vector<std::uint64_t> Array(std::size_t width) {
+    std::vector<std::uint64_t> numbers(Length());
+    for (std::uint64_t& number : numbers) number = Number(width);
+    return numbers;
+  }
   std::map<std::string, std::string> Labels() {
     std::map<std::string, std::string> map;
     for (auto left = Length(); left > 0; --left) {
@@ -93,10 +107,15 @@ struct Stack {
   std::vector<std::string> functions, modules, files;
   std::vector<std::uint8_t> kinds;
 };
+struct Path {
+  std::vector<std::string> waits, threads, services;
+  std::vector<std::uint64_t> kinds, hows, own, stacks;
+  bool estimated = false;
+};
 struct Sample {
   std::string service, wait, host, version, zone, name_space, pod, container, unit, executable,
       thread;
-  std::uint64_t time = 0, hash = 0, state = 0, ns = 0, count = 0;
+  std::uint64_t time = 0, hash = 0, path = 0, state = 0, ns = 0, count = 0;
   std::map<std::string, std::string> labels;
 };
 using ClockKey = std::tuple<std::string, std::uint64_t, std::string>;  // service, state, wait
@@ -109,6 +128,7 @@ struct Window {
 
 struct Decoded {
   std::map<std::pair<std::string, std::uint64_t>, Stack> stacks;
+  std::map<std::pair<std::string, std::uint64_t>, Path> paths;
   std::vector<Sample> samples;
   std::map<ClockKey, std::uint64_t> clocks;
   std::vector<Window> windows;
@@ -129,11 +149,29 @@ void DecodeStack(Rows& rows, Decoded& to) {
   EXPECT_TRUE(to.stacks.emplace(std::pair(service, hash), std::move(stack)).second);
 }
 
-void DecodeSample(Rows& rows, Decoded& to) {
+void DecodePath(Rows& rows, Decoded& to) {
+  const std::string service = rows.Text();
+  const std::uint64_t hash = rows.Number(8);
+  EXPECT_EQ(rows.Number(4), store::kStartUnixNs / store::kSecond);
+  Path path{.kinds = rows.Array(1), .hows = rows.Array(1)};
+  path.waits = rows.Texts();
+  path.threads = rows.Texts();
+  path.services = rows.Texts();
+  path.own = rows.Array(1);
+  path.stacks = rows.Array(8);
+  path.estimated = rows.Number(1) != 0;
+  for (const std::size_t size : {path.hows.size(), path.waits.size(), path.threads.size(),
+                                 path.services.size(), path.own.size(), path.stacks.size()})
+    EXPECT_EQ(size, path.kinds.size());
+  EXPECT_TRUE(to.paths.emplace(std::pair(service, hash), std::move(path)).second);
+}
+
+void DecodeSample(Rows& rows, bool has_paths, Decoded& to) {
   Sample row;
   row.service = rows.Text();
   row.time = rows.Number(4);
   row.hash = rows.Number(8);
+  if (has_paths) row.path = rows.Number(8);
   row.state = rows.Number(1);
   for (std::string* text : {&row.wait, &row.host, &row.version, &row.zone, &row.name_space,
                             &row.pod, &row.container, &row.unit, &row.executable, &row.thread})
@@ -184,13 +222,16 @@ Decoded Decode(const std::string& payload) {
           DecodeStack(rows, decoded);
           break;
         case FleetTable::kSample:
-          DecodeSample(rows, decoded);
+          DecodeSample(rows, section.has_paths, decoded);
           break;
         case FleetTable::kClock:
           DecodeClock(rows, decoded);
           break;
         case FleetTable::kHostWindow:
           DecodeWindow(rows, decoded);
+          break;
+        case FleetTable::kPath:
+          DecodePath(rows, decoded);
           break;
       }
     }
@@ -364,7 +405,181 @@ TEST(TableEncoderTest, ASpoolOfAnEarlierProfdHasItsColumns) {
     EXPECT_EQ(ColumnsOf(section).find("host, time, seconds, ") == 0,
               section.table == FleetTable::kHostWindow);
   }
-  payload.replace(0, payload.find('\n'), "profd-rows-3");
+  payload.replace(0, payload.find('\n'), "profd-rows-4");
+  EXPECT_FALSE(UnpackSections(payload));
+}
+
+// A row with its path spelled out, with the names of this profile.
+using Spelled = std::tuple<std::string, std::uint64_t, std::string, std::string, std::string>;
+
+std::string StackText(const ExportProfile& profile, std::uint32_t node) {
+  std::string text;
+  for (; node != 0; node = profile.nodes[node].parent)
+    text += profile.frames[profile.nodes[node].frame].name + ";";
+  return text;
+}
+
+std::map<Spelled, std::uint64_t> SpelledOf(const ExportProfile& profile) {
+  std::map<Spelled, std::uint64_t> sums;
+  for (const ExportRow& row : profile.rows) {
+    std::string path;
+    bool estimated = false;
+    if (row.path != 0)
+      for (const ExportStep& step : profile.paths[row.path - 1]) {
+        const std::string thread =
+            step.thread == 0 ? "" : ThreadGroup(profile.threads[step.thread - 1]);
+        path += std::to_string(static_cast<int>(step.kind)) + "," +
+                std::to_string(static_cast<int>(step.how)) + "," +
+                std::string(process::WaitReasonName(step.wait)) + "," + thread + "," +
+                step.service + "," + (step.own ? "own" : "") + "," + StackText(profile, step.node) +
+                " < ";
+        estimated = estimated || step.estimated;
+      }
+    sums[{profile.label_sets[row.labels].at("service.name"),
+          static_cast<std::uint64_t>(row.part) + 1, std::string(process::WaitReasonName(row.wait)),
+          StackText(profile, row.node), path + (estimated ? "~" : "")}] += row.ns;
+  }
+  return sums;
+}
+
+std::string StackText(const Stack& stack) {
+  std::string text;
+  for (std::size_t i = 0; i < stack.functions.size(); ++i)
+    if (stack.kinds[i] != 4) text += stack.functions[i] + ";";
+  return text;
+}
+
+std::map<Spelled, std::uint64_t> SpelledOf(const Decoded& decoded) {
+  std::map<Spelled, std::uint64_t> sums;
+  for (const Sample& row : decoded.samples) {
+    std::string text;
+    if (row.path != 0) {
+      const Path& path = decoded.paths.at({row.service, row.path});
+      for (std::size_t i = 0; i < path.kinds.size(); ++i)
+        text +=
+            std::to_string(path.kinds[i]) + "," + std::to_string(path.hows[i]) + "," +
+            path.waits[i] + "," + path.threads[i] + "," + path.services[i] + "," +
+            (path.own[i] != 0 ? "own" : "") + "," +
+            (path.stacks[i] == 0 ? ""
+                                 : StackText(decoded.stacks.at({row.service, path.stacks[i]}))) +
+            " < ";
+      if (path.estimated) text += "~";
+    }
+    sums[{row.service, row.state, row.wait, StackText(decoded.stacks.at({row.service, row.hash})),
+          text}] += row.ns;
+  }
+  return sums;
+}
+
+TEST(TableEncoderTest, PathsReadBackWithWhatTheirThreadsDo) {
+  const ExportProfile profile = ExportedOnWhom();
+  SentStacks sent;
+  const std::string payload = EncodeTables(profile, {.rows = 100'000}, sent);
+  const Decoded decoded = Decode(payload);
+  EXPECT_EQ(decoded.order, (std::vector{FleetTable::kStack, FleetTable::kPath, FleetTable::kSample,
+                                        FleetTable::kClock, FleetTable::kHostWindow}));
+  EXPECT_GT(decoded.paths.size(), 20u);
+  EXPECT_EQ(SpelledOf(decoded), SpelledOf(profile));
+  EXPECT_EQ(SumsOf(decoded.samples), SumsOf(profile));
+  for (const Sample& row : decoded.samples) EXPECT_TRUE(row.path == 0 || row.state == 4);
+}
+
+TEST(TableEncoderTest, PathsGoOutOnceIfTheyAreDelivered) {
+  const ExportProfile profile = ExportedOnWhom();
+  SentStacks sent;
+  const std::string first = EncodeTables(profile, {}, sent);
+  EXPECT_EQ(Decode(EncodeTables(profile, {}, sent)).paths.size(), Decode(first).paths.size())
+      << "it may be lost";
+  sent.Delivered(first);
+  const std::string second = EncodeTables(profile, {}, sent);
+  EXPECT_TRUE(Decode(second).paths.empty());
+  EXPECT_TRUE(Decode(second).stacks.empty());
+  const auto known = [](const Sample& row) { return row.path != 0; };
+  EXPECT_EQ(std::ranges::count_if(Decode(second).samples, known),
+            std::ranges::count_if(Decode(first).samples, known));
+}
+
+// What a profd in snapshot mode sends does not know that there are paths.
+TEST(TableEncoderTest, WithoutWakersEveryByteIsAsBefore) {
+  for (const std::size_t rows : {20u, 100'000u}) {
+    SentStacks sent;
+    SentStacks again;
+    const std::string payload =
+        EncodeTables(MakeExportProfile(store::MakeWindow(0), What::kWall, *Relabelling::Make({}),
+                                       nullptr, Paths::kKept),
+                     {.rows = rows}, sent);
+    EXPECT_EQ(payload, EncodeTables(Exported(), {.rows = rows}, again));
+    EXPECT_TRUE(payload.starts_with("profd-rows-2\n"));
+    const auto sections = UnpackSections(payload);
+    ASSERT_TRUE(sections);
+    for (const Section& section : *sections) {
+      EXPECT_NE(section.table, FleetTable::kPath);
+      EXPECT_EQ(ColumnsOf(section).find("path"), std::string_view::npos);
+    }
+  }
+}
+
+// These bytes were written before there were paths.
+TEST(TableEncoderTest, RowsWithoutPathsHaveTheBytesOfVersion2) {
+  SentStacks sent;
+  const std::string payload = EncodeTables(Exported(), {.gzip = false}, sent);
+  EXPECT_EQ(payload.size(), kVersion2Bytes);
+  ContentHash content;
+  content.Text(payload);
+  EXPECT_EQ(content.Hash(), kVersion2Hash);
+}
+
+TEST(TableEncoderTest, AProfileWhosePathsAreLeftOutHasTheRowsOfOneWithoutWakers) {
+  const ExportProfile without = ExportedOnWhom(Paths::kLeftOut);
+  EXPECT_TRUE(without.paths.empty());
+  EXPECT_LT(without.rows.size(), ExportedOnWhom().rows.size());
+  SentStacks sent;
+  EXPECT_TRUE(EncodeTables(without, {}, sent).starts_with("profd-rows-2\n"));
+}
+
+TEST(TableEncoderTest, UnderALimitPathsAreGivenUpBeforeStacks) {
+  const ExportProfile profile = ExportedOnWhom();
+  SentStacks unused;
+  const Decoded all = Decode(EncodeTables(profile, {.rows = 100'000}, unused));
+  SentStacks plain_sent;
+  const std::size_t plain =
+      Decode(EncodeTables(ExportedOnWhom(Paths::kLeftOut), {.rows = 100'000}, plain_sent))
+          .samples.size();
+  ASSERT_GT(all.samples.size(), plain);
+  std::size_t cut = 0;
+  for (std::size_t most = 1; most <= all.samples.size(); most += 3) {
+    SentStacks sent;
+    const Decoded some = Decode(EncodeTables(profile, {.rows = most}, sent));
+    EXPECT_EQ(SumsOf(some.samples), SumsOf(profile)) << most;
+    EXPECT_EQ(some.clocks, SumsOf(profile)) << most;
+    for (const Sample& row : some.samples) {
+      const bool other =
+          some.stacks.at({row.service, row.hash}).functions[0] == std::string(kOtherStack);
+      EXPECT_TRUE(!other || row.path == 0);
+      cut += other ? 1 : 0;
+      EXPECT_TRUE(row.path == 0 || some.paths.contains({row.service, row.path}));
+    }
+    // All stacks fit, and the lighter half of the rows is what pays for them.
+    if (most >= 2 * plain) {
+      EXPECT_EQ(some.windows[0].other_ns, 0u) << most;
+      EXPECT_LE(some.samples.size(), most);
+    }
+  }
+  EXPECT_GT(cut, 0u);
+}
+
+TEST(SectionsTest, OnlyPayloadsWithPathsHaveTheirTable) {
+  SentStacks sent;
+  std::string payload = EncodeTables(ExportedOnWhom(), {}, sent);
+  const auto sections = UnpackSections(payload);
+  ASSERT_TRUE(sections);
+  for (const Section& section : *sections) {
+    EXPECT_TRUE(section.has_paths);
+    EXPECT_EQ(ColumnsOf(section).find(" path,") != std::string_view::npos,
+              section.table == FleetTable::kSample);
+  }
+  EXPECT_EQ(NameOf(sections->at(1).table), "path");
+  payload.replace(0, payload.find('\n'), "profd-rows-2");
   EXPECT_FALSE(UnpackSections(payload));
 }
 
