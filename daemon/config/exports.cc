@@ -348,9 +348,15 @@ ExportSettings ReadExport(const toml::table& table, TomlProblems& problems) {
                          "s3://BUCKET/PREFIX?endpoint=https://HOST:PORT&region=REGION");
   from.TakeChoice<fleet::What>(
       "what", {{"wall", fleet::What::kWall}, {"on_cpu", fleet::What::kOnCpu}}, settings.what);
-  from.TakeChoice<fleet::Compression>(
-      "compression", {{"gzip", fleet::Compression::kGzip}, {"none", fleet::Compression::kNone}},
-      settings.compression);
+  const bool may_zstd = settings.kind == fleet::TargetKind::kClickHouse;
+  if (may_zstd) settings.compression = fleet::Compression::kZstd;
+  from.TakeChoice<fleet::Compression>("compression",
+                                      {{"gzip", fleet::Compression::kGzip},
+                                       {"zstd", fleet::Compression::kZstd},
+                                       {"none", fleet::Compression::kNone}},
+                                      settings.compression);
+  if (settings.compression == fleet::Compression::kZstd && !may_zstd)
+    from.Wrong("compression", "is 'zstd', which is for clickhouse alone: write gzip or none");
   from.TakeDuration("interval", {.least = "1s", .most = "1h"}, settings.interval);
   from.TakeDuration("timeout", {.least = "100ms", .most = "5min"}, settings.timeout);
   from.TakeBytes("spool", kLeastSpoolBytes, UINT64_MAX, settings.spool_bytes);
@@ -389,7 +395,7 @@ std::string ExportToml(const ExportSettings& settings) {
   add("to", Quoted(settings.to));
   add("what", Quoted(settings.what == fleet::What::kWall ? "wall" : "on_cpu"));
   add("interval", Quoted(DurationText(static_cast<std::uint64_t>(settings.interval.count()))));
-  add("compression", Quoted(settings.compression == fleet::Compression::kGzip ? "gzip" : "none"));
+  add("compression", Quoted(std::string(NameOf(settings.compression))));
   add("spool", Quoted(std::to_string(settings.spool_bytes)));
   if (requests) {
     add("timeout", Quoted(DurationText(static_cast<std::uint64_t>(settings.timeout.count()))));
@@ -433,7 +439,7 @@ const std::vector<ExportKey>& ExportKeys() {
        "wall: all time of threads, by state and reason; on_cpu: running and spinning alone"},
       {"interval", "\"1min\"",
        "how much time one profile has, from 1s to 1h; windows of the history are not split"},
-      {"compression", "\"gzip\"", "gzip or none"},
+      {"compression", "\"gzip\"", "gzip, none, or to clickhouse zstd, which is the default there"},
       {"spool", "\"256MiB\"",
        "how much may wait on disk for a target that does not answer; then the oldest is lost"},
       {"timeout", "\"10s\"", "of one request, from 100ms to 5min; not for files"},

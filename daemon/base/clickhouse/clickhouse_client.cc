@@ -96,7 +96,8 @@ ClickHouseAnswer ClickHouseClient::Run(const ClickHouseStatement& statement) {
                       .tls = tls_,
                       .most_answer_bytes = statement.most_answer_bytes,
                       .is_cancelled = statement.is_cancelled};
-  if (with_body && statement.gzip) request.headers.emplace_back("content-encoding: gzip");
+  if (with_body && statement.encoding != ContentEncoding::kNone)
+    request.headers.push_back("content-encoding: " + std::string(NameOf(statement.encoding)));
   if (!address_.user.empty()) request.headers.push_back("x-clickhouse-user: " + address_.user);
   auto answer = http_.Do(request);
   if (!answer)

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/base/http/http_client.h"
 #include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
@@ -34,9 +35,9 @@ struct ClickHouseAddress {
 [[nodiscard]] bool IsClickHouseName(std::string_view text);
 
 struct ClickHouseStatement {
-  std::string sql;             // in the URL where there is a body
-  std::string_view body = {};  // data of an INSERT
-  bool gzip = false;           // the body is packed by gzip
+  std::string sql;                                    // in the URL where there is a body
+  std::string_view body = {};                         // data of an INSERT
+  ContentEncoding encoding = ContentEncoding::kNone;  // of the body
   std::map<std::string, std::string>
       settings;  // "async_insert" -> "1"; "param_x": a parameter of the query
   std::chrono::nanoseconds timeout = std::chrono::seconds(30);

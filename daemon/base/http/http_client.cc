@@ -2,11 +2,9 @@
 
 #include <curl/curl.h>
 #include <openssl/sha.h>
-#include <zlib.h>
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <utility>
 
 #include "daemon/base/utf8.h"
@@ -21,8 +19,6 @@ constexpr std::size_t kMostHeaderBytes = 4096;
 constexpr std::array kTlsErrors = {CURLE_SSL_CONNECT_ERROR, CURLE_SSL_CERTPROBLEM,
                                    CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE};
 constexpr std::array kBrokenErrors = {CURLE_SEND_ERROR, CURLE_RECV_ERROR, CURLE_GOT_NOTHING};
-constexpr int kGzipWindow = 15 + 16;  // the largest one, and a header of gzip
-constexpr int kGzipMemory = 8;
 
 struct FreeHandle {
   void operator()(CURL* handle) const { curl_easy_cleanup(handle); }
@@ -180,33 +176,6 @@ Result<HttpAnswer> HttpClient::Do(const HttpRequest& request) {
   receiving.answer.retry_after_seconds =
       static_cast<std::uint64_t>(std::max<curl_off_t>(0, retry_after));
   return std::move(receiving.answer);
-}
-
-std::string Gzipped(std::string_view bytes) {
-  z_stream stream{};
-  if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzipWindow, kGzipMemory,
-                     Z_DEFAULT_STRATEGY) != Z_OK)
-    return {};
-  std::string zipped;
-  do {
-    // zlib counts in 32 bits.
-    const std::size_t part = std::min<std::size_t>(bytes.size(), std::numeric_limits<uInt>::max());
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
-    stream.avail_in = static_cast<uInt>(part);
-    bytes.remove_prefix(part);
-    const int flush = bytes.empty() ? Z_FINISH : Z_NO_FLUSH;
-    do {
-      constexpr std::size_t kStep = 64u << 10;
-      const std::size_t length = zipped.size();
-      zipped.resize(length + kStep);
-      stream.next_out = reinterpret_cast<Bytef*>(zipped.data() + length);
-      stream.avail_out = kStep;
-      ::deflate(&stream, flush);
-      zipped.resize(zipped.size() - stream.avail_out);
-    } while (stream.avail_out == 0);
-  } while (!bytes.empty());
-  ::deflateEnd(&stream);
-  return zipped;
 }
 
 std::string UrlEncoded(std::string_view text) {

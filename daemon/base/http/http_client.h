@@ -63,9 +63,6 @@ class HttpClient {
   std::unique_ptr<Connection> connection_;
 };
 
-// A body with "content-encoding: gzip".
-[[nodiscard]] std::string Gzipped(std::string_view bytes);
-
 // A part of a URL: what is not a letter, a digit or one of -._~ as %XX.
 [[nodiscard]] std::string UrlEncoded(std::string_view text);
 

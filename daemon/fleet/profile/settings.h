@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "daemon/base/clickhouse/clickhouse_client.h"
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/base/http/tls_files.h"
 #include "daemon/base/result.h"
 #include "daemon/fleet/profile/relabelling.h"
@@ -25,7 +26,8 @@ enum class TargetKind : std::uint8_t {
   kS3
 };
 enum class What : std::uint8_t { kWall, kOnCpu };
-enum class Compression : std::uint8_t { kNone, kGzip };
+// Zstandard is for ClickHouse alone.
+using Compression = ContentEncoding;
 
 // One [[export]]. Passive.
 struct ExportSettings {

@@ -63,7 +63,7 @@ std::string_view ColumnsOf(const Section& section) {
 void PackSection(const Section& section, std::string& payload) {
   if (payload.empty()) payload = section.has_paths ? kPathMagic : kMagic;
   payload += static_cast<char>(section.table);
-  payload += static_cast<char>(section.gzip);
+  payload += static_cast<char>(section.encoding);
   AppendNumber(payload, section.part);
   AppendNumber(payload, section.body.size());
   payload += section.body;
@@ -81,10 +81,13 @@ Result<std::vector<Section>> UnpackSections(std::string_view payload) {
     if (payload.size() < kHeaderBytes) return wrong;
     const auto table = static_cast<unsigned char>(payload[0]);
     const std::uint32_t length = NumberAt(payload.substr(6));
-    if (table >= tables || payload.size() - kHeaderBytes < length) return wrong;
+    const auto encoding = static_cast<unsigned char>(payload[1]);
+    if (table >= tables || encoding > static_cast<unsigned char>(ContentEncoding::kZstd) ||
+        payload.size() - kHeaderBytes < length)
+      return wrong;
     sections.push_back({.table = static_cast<FleetTable>(table),
                         .part = NumberAt(payload.substr(2)),
-                        .gzip = payload[1] != 0,
+                        .encoding = static_cast<ContentEncoding>(encoding),
                         .body = payload.substr(kHeaderBytes, length),
                         .is_old = is_old,
                         .has_paths = has_paths});

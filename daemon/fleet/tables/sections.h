@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/base/result.h"
 
 namespace profd::fleet {
@@ -20,7 +21,7 @@ inline constexpr std::size_t kFleetTables = 4;  // of every window; kPath: of th
 struct Section {
   FleetTable table = FleetTable::kStack;
   std::uint32_t part = 0;  // of this table in this window
-  bool gzip = false;
+  ContentEncoding encoding = ContentEncoding::kNone;
   std::string_view body = {};
   bool is_old = false;  // made by a profd of before version 2 of the tables: a spool may have it
   // Of a window that knows wakers: samples have a path, which needs version 3 of the tables. Others

@@ -6,6 +6,7 @@
 #include <unordered_set>
 #include <utility>
 
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/base/http/http_client.h"
 #include "daemon/base/utf8.h"
 #include "daemon/fleet/tables/fleet_paths.h"
@@ -38,10 +39,10 @@ class TableWriter {
   }
   void Flush() {
     if (body_.empty()) return;
-    const std::string packed = limits_.gzip ? Gzipped(body_) : std::move(body_);
+    const std::string packed = Packed(body_, limits_.encoding);
     PackSection({.table = table_,
                  .part = part_++,
-                 .gzip = limits_.gzip,
+                 .encoding = limits_.encoding,
                  .body = packed,
                  .has_paths = has_paths_},
                 payload_);

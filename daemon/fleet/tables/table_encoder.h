@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <string>
 
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/fleet/profile/export_profile.h"
 #include "daemon/fleet/tables/sent_stacks.h"
 
@@ -12,7 +13,7 @@ namespace profd::fleet {
 struct TableLimits {
   std::size_t rows = 2'000;             // of `sample`, as MakeFleetRows has it
   std::size_t body_bytes = 4ull << 20;  // of one insert, without compression; a row at least
-  bool gzip = true;
+  ContentEncoding encoding = ContentEncoding::kZstd;
 };
 
 // Sections in the order stack, path, sample, clock, host_window. Stacks and paths that `sent` has

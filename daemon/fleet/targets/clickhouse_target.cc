@@ -87,7 +87,7 @@ Result<EncodedProfile> ClickHouseTarget::Encode(const ExportProfile& profile) {
   encoded.payloads.push_back(EncodeTables(profile,
                                           {.rows = settings_.rows,
                                            .body_bytes = settings_.request_bytes,
-                                           .gzip = settings_.compression == Compression::kGzip},
+                                           .encoding = settings_.compression},
                                           sent_));
   return encoded;
 }
@@ -112,7 +112,7 @@ Verdict ClickHouseTarget::Send(const SpoolEntry& entry, std::uint64_t number) {
         client_.Run({.sql = "INSERT INTO " + std::string(NameOf(section.table)) + suffix + " (" +
                             std::string(ColumnsOf(section)) + ") FORMAT RowBinary",
                      .body = section.body,
-                     .gzip = section.gzip,
+                     .encoding = section.encoding,
                      .settings = {{"async_insert", "1"},
                                   {"wait_for_async_insert", "1"},
                                   {"async_insert_deduplicate", "1"},

@@ -5,6 +5,7 @@
 #include <string_view>
 #include <utility>
 
+#include "daemon/base/http/content_encoding.h"
 #include "daemon/base/utf8.h"
 #include "daemon/fleet/targets/otlp_encoder.h"
 #include "daemon/fleet/targets/otlp_grpc_target.h"

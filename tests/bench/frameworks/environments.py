@@ -21,7 +21,7 @@ PACKAGES = {
                    "pyyaml==6.0.4"),
     "pyinstrument": ("pyinstrument==5.1.3",),
     # The engine of ClickHouse inside a Python module; tests/support/receivers/clickhouse_front.py makes a server of it.
-    "clickhouse": ("chdb-core==26.9.0",),
+    "clickhouse": ("chdb-core==26.9.0", "zstandard==0.25.0"),
     # A server of S3.
     "moto": ("moto[server]==5.2.5",),
 }

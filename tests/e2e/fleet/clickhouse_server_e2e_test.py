@@ -41,7 +41,7 @@ class WithServer(ExportingProfd):
     def table(self, port, name="store", user="", scheme="clickhouse", more="", parameter=""):
         """An export of the program alone, so that rows are few."""
         at = f"{user}@" if user else ""
-        return (f'name = "{name}"\nto = "{scheme}://{at}localhost:{port}/profd{parameter}"\ninterval = "2s"\n{more}\n'
+        return (f'name = "{name}"\nto = "{scheme}://{at}localhost:{port}/profd{parameter}"\ninterval = "2s"\ncompression = "gzip"\n{more}\n'
                 f'[[export.relabel]]\naction = "keep"\nsource_labels = ["service.name"]\nregex = "{SERVICE}"\n')
 
     def await_true(self, condition, what, within=300):

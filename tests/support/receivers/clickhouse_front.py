@@ -17,6 +17,7 @@ import tempfile
 import threading
 import urllib.parse
 
+import zstandard
 from chdb import session
 
 CODE = re.compile(r"Code: (\d+)")
@@ -37,8 +38,11 @@ class Front(http.server.BaseHTTPRequestHandler):
     def do_POST(self):
         body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         self.server.received += len(body) if "query=" in self.path else 0
-        if self.headers.get("Content-Encoding") == "gzip":
+        encoding = self.headers.get("Content-Encoding")
+        if encoding == "gzip":
             body = gzip.decompress(body)
+        elif encoding == "zstd":
+            body = zstandard.ZstdDecompressor().decompress(body)
         url = urllib.parse.urlsplit(self.path)
         parameters = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
         if url.path == "/front/fail":

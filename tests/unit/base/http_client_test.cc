@@ -3,8 +3,11 @@
 #include <google/protobuf/io/gzip_stream.h>
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <gtest/gtest.h>
+#include <zstd.h>
 
 #include <string>
+
+#include "daemon/base/http/content_encoding.h"
 
 namespace profd {
 namespace {
@@ -19,6 +22,26 @@ std::string Unzipped(const std::string& bytes) {
     text.append(static_cast<const char*>(part), static_cast<std::size_t>(size));
   EXPECT_EQ(gzip.ZlibErrorMessage(), nullptr);
   return text;
+}
+
+std::string WithoutZstd(const std::string& bytes) {
+  std::string text(1u << 20, '\0');
+  const std::size_t length =
+      ::ZSTD_decompress(text.data(), text.size(), bytes.data(), bytes.size());
+  EXPECT_EQ(::ZSTD_isError(length), 0u);
+  text.resize(length);
+  return text;
+}
+
+TEST(ContentEncodingTest, PackedBytesAreTheSame) {
+  const std::string text = "main;work;work\n" + std::string(100'000, 'x');
+  EXPECT_EQ(Packed(text, ContentEncoding::kNone), text);
+  EXPECT_EQ(Unzipped(Packed(text, ContentEncoding::kGzip)), text);
+  const std::string packed = Packed(text, ContentEncoding::kZstd);
+  EXPECT_EQ(WithoutZstd(packed), text);
+  EXPECT_LT(packed.size(), 200u);
+  EXPECT_EQ(WithoutZstd(Packed("", ContentEncoding::kZstd)), "");
+  EXPECT_EQ(NameOf(ContentEncoding::kZstd), "zstd");
 }
 
 TEST(Gzipped, GivesTheSameBytesBack) {

@@ -107,6 +107,7 @@ TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
   EXPECT_EQ(exports[0].kind, fleet::TargetKind::kClickHouse);
   EXPECT_EQ(exports[0].clickhouse.url, "http://x:8123");
   EXPECT_EQ(exports[0].clickhouse.user, "agent");
+  EXPECT_EQ(exports[0].compression, fleet::Compression::kZstd);
   EXPECT_EQ(exports[0].clickhouse.database, "fleet");
   EXPECT_EQ(exports[0].rows, 500u);
   EXPECT_EQ(exports[1].clickhouse.url, "https://x:1");
@@ -120,6 +121,8 @@ TEST(ExportsTest, ClickHouseHasADatabaseAndRows) {
   EXPECT_THAT(Problem(start + "rows = \"9\"\n"), HasSubstr("rows must be a number"));
   EXPECT_THAT(Problem("name = \"a\"\nto = \"files:/x\"\nrows = 100\n"),
               HasSubstr("rows is for clickhouse:// alone"));
+  EXPECT_THAT(Problem("name = \"a\"\nto = \"files:/x\"\ncompression = \"zstd\"\n"),
+              HasSubstr("which is for clickhouse alone: write gzip or none"));
   for (const char* key : {"tls_ca", "tls_certificate", "tls_key"})
     EXPECT_THAT(Problem(start + key + " = \"/x\"\n"),
                 HasSubstr(std::string(key) + " needs a target with TLS"));

@@ -127,6 +127,7 @@ class ClickHouseTargetTest : public ::testing::Test {
   ClickHouseTargetTest() {
     HttpClient::PrepareProcess();
     settings_.kind = TargetKind::kClickHouse;
+    settings_.compression = Compression::kZstd;
     settings_.clickhouse = {.url = "http://127.0.0.1:" + std::to_string(server_.port()),
                             .user = "agent",
                             .database = "profd"};
@@ -158,7 +159,7 @@ TEST_F(ClickHouseTargetTest, InsertsTablesInTheirOrderWithTokens) {
             (std::vector<std::string>{"stack", "sample", "clock", "host_window"}));
   std::set<std::string> tokens;
   for (const auto& request : requests) {
-    EXPECT_THAT(request.head, HasSubstr("content-encoding: gzip"));
+    EXPECT_THAT(request.head, HasSubstr("content-encoding: zstd"));
     EXPECT_THAT(request.head, HasSubstr("x-clickhouse-user: agent"));
     EXPECT_THAT(request.head, HasSubstr("x-clickhouse-key: secret"));
     for (const char* name : {"async_insert", "wait_for_async_insert", "async_insert_deduplicate"})

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 #include <zlib.h>
+#include <zstd.h>
 
 #include <bit>
 #include <map>
@@ -43,6 +44,17 @@ std::string Inflated(std::string_view packed) {
   EXPECT_EQ(::inflate(&stream, Z_FINISH), Z_STREAM_END);
   bytes.resize(stream.total_out);
   ::inflateEnd(&stream);
+  return bytes;
+}
+
+std::string Unpacked(const Section& section) {
+  if (section.encoding == ContentEncoding::kNone) return std::string(section.body);
+  if (section.encoding == ContentEncoding::kGzip) return Inflated(section.body);
+  std::string bytes(16u << 20, '\0');
+  const std::size_t length =
+      ::ZSTD_decompress(bytes.data(), bytes.size(), section.body.data(), section.body.size());
+  EXPECT_EQ(::ZSTD_isError(length), 0u);
+  bytes.resize(length);
   return bytes;
 }
 
@@ -213,7 +225,7 @@ Decoded Decode(const std::string& payload) {
   EXPECT_TRUE(sections);
   for (const Section& section : *sections) {
     decoded.order.push_back(section.table);
-    std::string body = section.gzip ? Inflated(section.body) : std::string(section.body);
+    std::string body = Unpacked(section);
     decoded.largest = std::max(decoded.largest, body.size());
     Rows rows(std::move(body));
     while (rows.more()) {
@@ -347,9 +359,10 @@ TEST(TableEncoderTest, StacksGoOutOnceIfTheyAreDelivered) {
 TEST(TableEncoderTest, LargeTablesAreSplit) {
   const ExportProfile profile = Exported();
   SentStacks sent;
-  const Decoded whole = Decode(EncodeTables(profile, {.gzip = false}, sent));
+  const Decoded whole = Decode(EncodeTables(profile, {.encoding = ContentEncoding::kNone}, sent));
   SentStacks again;
-  const std::string payload = EncodeTables(profile, {.body_bytes = 4'000, .gzip = false}, again);
+  const std::string payload =
+      EncodeTables(profile, {.body_bytes = 4'000, .encoding = ContentEncoding::kNone}, again);
   const Decoded split = Decode(payload);
   EXPECT_GT(split.order.size(), kFleetTables + 4);
   EXPECT_LE(split.largest, 4'000u);
@@ -522,7 +535,7 @@ TEST(TableEncoderTest, WithoutWakersEveryByteIsAsBefore) {
 // These bytes were written before there were paths.
 TEST(TableEncoderTest, RowsWithoutPathsHaveTheBytesOfVersion2) {
   SentStacks sent;
-  const std::string payload = EncodeTables(Exported(), {.gzip = false}, sent);
+  const std::string payload = EncodeTables(Exported(), {.encoding = ContentEncoding::kNone}, sent);
   EXPECT_EQ(payload.size(), kVersion2Bytes);
   ContentHash content;
   content.Text(payload);
