@@ -6,7 +6,9 @@
 
 #include "client/fleet/fleet_profile.h"
 #include "client/fleet/fleet_rows.h"
+#include "client/fleet/fleet_wakers.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/fleet_marks.h"
 #include "client/text/text.h"
 
 namespace profd::client {
@@ -33,19 +35,28 @@ std::string WithHosts(const FleetQuestion& question, const std::string& table,
          condition + ") AS all_hosts ";
 }
 
-std::string TopHashes(const FleetCondition& condition, std::size_t most) {
-  return "(SELECT hash FROM sample WHERE " + condition.sql +
-         " GROUP BY hash ORDER BY sum(ns) DESC, hash LIMIT " + std::to_string(most) + ")";
+// `column`: "hash" or "path". Those with the most time.
+std::string Top(const std::string& column, const FleetCondition& condition, std::size_t most) {
+  return "(SELECT " + column + " FROM sample WHERE " + condition.sql + " GROUP BY " + column +
+         " ORDER BY sum(ns) DESC, " + column + " LIMIT " + std::to_string(most) + ")";
 }
 
-// `hash`: "hash", or the same of stacks within a limit.
+std::string OnlyIn(const std::string& column, const std::string& top) {
+  return "if(" + column + " GLOBAL IN " + top + ", " + column + ", toUInt64(0))";
+}
+
+constexpr const char* kNoPath = "toUInt64(0)";
+
+// `hash`: "hash", or the same of stacks within a limit; `path` too, or kNoPath.
 std::string RowStatement(const FleetQuestion& question, const FleetCondition& condition,
-                         const std::string& hash) {
+                         const std::string& hash, const std::string& path) {
   const std::string keys = KeyColumns(question);
   return WithHosts(question, "sample", condition.sql) + "SELECT " + keys + GroupColumn(question) +
          " AS host_group, thread, toInt8(state) AS state_number, wait, " + hash +
-         " AS stack_hash, sum(ns), toUInt64(sum(count)) FROM sample WHERE " + condition.sql +
-         " GROUP BY " + keys + "host_group, thread, state_number, wait, stack_hash LIMIT " +
+         " AS stack_hash, " + path +
+         " AS path_hash, sum(ns), toUInt64(sum(count)) FROM sample WHERE " + condition.sql +
+         " GROUP BY " + keys +
+         "host_group, thread, state_number, wait, stack_hash, path_hash LIMIT " +
          std::to_string(kMostFleetRows + 1);
 }
 
@@ -54,6 +65,16 @@ std::string StackStatement(const FleetQuestion& question, const std::string& ser
   return "SELECT hash, functions, modules, files, kinds FROM stack WHERE " +
          (question.service.empty() ? "" : "service = " + service + " AND ") + "hash GLOBAL IN " +
          hashes + " LIMIT 1 BY hash";
+}
+
+std::string PathCondition(const FleetQuestion& question, const FleetCondition& condition) {
+  return std::string(question.service.empty() ? "" : "service = {service:String} AND ") +
+         "hash GLOBAL IN (SELECT path FROM sample WHERE " + condition.sql + " AND path != 0)";
+}
+
+// What the threads on these paths do.
+std::string PathStacks(const FleetQuestion& question, const FleetCondition& condition) {
+  return "(SELECT arrayJoin(stacks) FROM path WHERE " + PathCondition(question, condition) + ")";
 }
 
 std::size_t StacksIn(const std::vector<FleetRow>& rows) {
@@ -69,27 +90,49 @@ struct Sums {
 };
 
 Result<Sums> SumsOf(const FleetQuestion& question, const FleetCondition& condition,
-                    FleetDatabase& database, std::size_t most_stacks) {
+                    FleetDatabase& database, std::size_t most_stacks, bool has_paths) {
   const std::size_t keys = question.apart.size();
-  const auto ask = [&](const std::string& hash) -> Result<std::vector<FleetRow>> {
-    const auto answer =
-        database.Select(RowStatement(question, condition, hash), condition.parameters);
+  const auto ask = [&](const std::string& hash,
+                       const std::string& path) -> Result<std::vector<FleetRow>> {
+    const auto answer = database.Select(
+        RowStatement(question, condition, hash, has_paths ? path : kNoPath), condition.parameters);
     if (!answer) return answer.error();
     return ReadRows(*answer, keys);
   };
-  auto rows = ask("hash");
+  auto rows = ask("hash", "path");
   if (!rows && rows.error().code != ErrorCode::kExhausted) return rows.error();
   if (rows && StacksIn(*rows) <= most_stacks)
     return Sums{*std::move(rows), "(SELECT hash FROM sample WHERE " + condition.sql + ")"};
-  // The largest stacks by themselves, all others as one.
+  // The largest stacks by themselves, all others as one; of paths the same.
   constexpr std::size_t kFewer = 10;
   for (const std::size_t most : {most_stacks, most_stacks / kFewer}) {
-    const std::string top = TopHashes(condition, most);
-    rows = ask("if(hash GLOBAL IN " + top + ", hash, toUInt64(0))");
+    const std::string top = Top("hash", condition, most);
+    rows = ask(OnlyIn("hash", top), OnlyIn("path", Top("path", condition, most)));
     if (rows) return Sums{*std::move(rows), top};
     if (rows.error().code != ErrorCode::kExhausted) return rows.error();
   }
   return rows.error();
+}
+
+// Paths, and the stacks of the threads on them. `condition` has the service, too.
+Result<std::pair<FleetPaths, FleetStacks>> PathsOf(const FleetQuestion& question,
+                                                   const FleetCondition& condition,
+                                                   FleetDatabase& database) {
+  const auto answer = database.Select(
+      "SELECT hash, kinds, hows, waits, threads, services, own, stacks, estimated FROM path "
+      "WHERE " +
+          PathCondition(question, condition) + " LIMIT 1 BY hash",
+      condition.parameters);
+  if (!answer) return answer.error();
+  auto paths = ReadPaths(*answer);
+  if (!paths) return paths.error();
+  const auto of_steps =
+      database.Select(StackStatement(question, "{service:String}", PathStacks(question, condition)),
+                      condition.parameters);
+  if (!of_steps) return of_steps.error();
+  auto stacks = ReadStacks(*of_steps);
+  if (!stacks) return stacks.error();
+  return std::pair(*std::move(paths), *std::move(stacks));
 }
 
 Result<std::vector<FleetPart>> PartsOf(const FleetQuestion& question, FleetDatabase& database) {
@@ -176,7 +219,10 @@ Error NothingOf(const FleetQuestion& question, FleetDatabase& database) {
 Result<FleetAnswer> AskFleet(const FleetQuestion& question, std::uint64_t now_s,
                              FleetDatabase& database, std::size_t most_stacks) {
   const FleetCondition condition = ConditionOf(question, FleetTable::kSample);
-  auto sums = SumsOf(question, condition, database, most_stacks);
+  const auto wakers = AskWakers(question, database);
+  if (!wakers) return wakers.error();
+  const bool has_paths = wakers->knowing > 0;
+  auto sums = SumsOf(question, condition, database, most_stacks, has_paths);
   if (!sums) return sums.error();
   if (sums->rows.empty()) return NothingOf(question, database);
   FleetCondition of_stacks = condition;
@@ -184,8 +230,15 @@ Result<FleetAnswer> AskFleet(const FleetQuestion& question, std::uint64_t now_s,
   const auto answer = database.Select(StackStatement(question, "{service:String}", sums->hashes),
                                       of_stacks.parameters);
   if (!answer) return answer.error();
-  const auto stacks = ReadStacks(*answer);
+  auto stacks = ReadStacks(*answer);
   if (!stacks) return stacks.error();
+  FleetPaths paths;
+  if (has_paths) {
+    auto on_whom = PathsOf(question, of_stacks, database);
+    if (!on_whom) return on_whom.error();
+    paths = std::move(on_whom->first);
+    stacks->merge(on_whom->second);
+  }
   const auto parts = PartsOf(question, database);
   if (!parts) return parts.error();
   auto coverage = AskCoverage(question, now_s, database);
@@ -201,9 +254,16 @@ Result<FleetAnswer> AskFleet(const FleetQuestion& question, std::uint64_t now_s,
     coverage->from_s = static_cast<double>(question.from_s);
     coverage->to_s = static_cast<double>(std::min(question.to_s, now_s));
   }
-  FleetAnswer made{ProfileOf(question, std::move(sums->rows), *stacks, *parts, *coverage),
-                   *std::move(coverage)};
+  FleetAnswer made{ProfileOf(question, std::move(sums->rows), *stacks, *parts, *coverage, paths),
+                   *std::move(coverage), ""};
   PROFD_TRY(CheckProfile(made.profile));
+  made.wakers = WakersLine(*wakers, made.profile);
+  if (!made.wakers.empty()) {
+    v1::NamedCount& words = *made.profile.add_counters();
+    words.set_name(std::string(kFleetWords));
+    words.set_text(made.wakers);
+    words.set_count(1);
+  }
   return made;
 }
 

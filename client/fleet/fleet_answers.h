@@ -16,11 +16,12 @@ namespace profd::client {
 struct FleetAnswer {
   v1::Profile profile;  // has passed CheckProfile
   Coverage coverage;
+  std::string wakers;  // WakersLine; a page has it as one of kFleetWords
 };
 
-// Of what a fleet did. The sums of the profile are those of the tables: stacks beyond `most_stacks`
-// are in a stack "(other)". kNotFound: there is nothing; the hint says what there is. Other errors
-// as FleetDatabase::Select.
+// Of what a fleet did, and on whom its threads wait, where hosts know it. The sums of the profile
+// are those of the tables: stacks beyond `most_stacks` are in a stack "(other)". kNotFound: there
+// is nothing; the hint says what there is. Other errors as FleetDatabase::Select.
 [[nodiscard]] Result<FleetAnswer> AskFleet(const FleetQuestion& question, std::uint64_t now_s,
                                            FleetDatabase& database,
                                            std::size_t most_stacks = 50'000);

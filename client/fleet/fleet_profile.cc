@@ -23,14 +23,16 @@ constexpr double kNsPerSecond = 1e9;
 using PartKey = std::pair<std::vector<std::string>, std::uint8_t>;
 
 auto Order(const FleetRow& row) {
-  return std::tie(row.keys, row.group, row.thread, row.hash, row.state, row.wait);
+  return std::tie(row.keys, row.group, row.thread, row.hash, row.state, row.wait, row.path);
 }
 
 class Builder {
  public:
   Builder(const FleetQuestion& question, const FleetStacks& stacks,
-          const std::vector<FleetPart>& parts, const Coverage& coverage)
-      : question_(question), stacks_(stacks), coverage_(coverage) {
+          const std::vector<FleetPart>& parts, const Coverage& coverage, const FleetPaths& paths,
+          bool has_paths)
+      : question_(question), stacks_(stacks), coverage_(coverage), paths_(paths) {
+    profile_.set_wakers(has_paths);
     for (const FleetPart& part : parts) parts_.emplace(PartKey(part.keys, part.group), &part);
     Describe();
   }
@@ -39,7 +41,9 @@ class Builder {
     if (row.ns == 0 && row.points == 0) return;
     const std::uint32_t thread = Thread(row);
     AddToClock(row, *profile_.mutable_threads(static_cast<int>(thread)));
-    const std::uint32_t node = Node(row);
+    const std::uint32_t node = row.state == FleetState::kStolen
+                                   ? Child(0, kStolen, "", "", v1::FRAME_PSEUDO)
+                                   : Node(row.hash);
     const bool spins = row.state == FleetState::kSpinning;
     any_spins_ = any_spins_ || spins;
     // Counts have 32 bits there.
@@ -67,6 +71,7 @@ class Builder {
     Count(std::string(kRestNs),
           "ns in stacks that a limit has cut off: " + std::string(kOtherStack), rest_ns_);
     Count(std::string(kStacksMissing), "stacks that hosts have not delivered", missing_stacks_);
+    Count(std::string(kPathsMissing), "paths that hosts have not delivered", missing_paths_);
     AddCoverage(coverage_, profile_);
     return std::move(profile_);
   }
@@ -176,12 +181,11 @@ class Builder {
   }
 
   // The node of the leaf.
-  std::uint32_t Node(const FleetRow& row) {
-    if (row.state == FleetState::kStolen) return Child(0, kStolen, "", "", v1::FRAME_PSEUDO);
-    const auto [known, added] = leaves_.try_emplace(row.hash, 0);
+  std::uint32_t Node(std::uint64_t hash) {
+    const auto [known, added] = leaves_.try_emplace(hash, 0);
     if (!added) return known->second;
-    const auto stack = stacks_.find(row.hash);
-    if (row.hash == kRestOfStacks && stack == stacks_.end()) {
+    const auto stack = stacks_.find(hash);
+    if (hash == kRestOfStacks && stack == stacks_.end()) {
       known->second = Child(0, kOtherStack, "", "", v1::FRAME_PSEUDO);
     } else if (stack == stacks_.end()) {
       ++missing_stacks_;
@@ -193,6 +197,60 @@ class Builder {
         node =
             Child(node, frames.functions[i], frames.modules[i], frames.files[i], frames.kinds[i]);
       known->second = node;
+    }
+    return known->second;
+  }
+
+  // The end of the path of a row; 0: none.
+  std::uint32_t Path(const FleetRow& row) {
+    if (!profile_.wakers() || row.state != FleetState::kBlocked) return 0;
+    if (row.path == 0 && row.points == 0) return 0;
+    const auto [known, added] = path_ends_.try_emplace(row.path, 0);
+    if (!added) return known->second;
+    const auto path = paths_.find(row.path);
+    if (path == paths_.end()) {
+      if (row.path != 0) ++missing_paths_;
+      known->second = Step(0, {.kind = v1::PATH_NOT_SEEN}, false);
+      return known->second;
+    }
+    std::uint32_t at = 0;
+    for (const FleetStep& step : path->second.steps)
+      at = Step(at, step, path->second.estimated && &step == &path->second.steps.back());
+    known->second = at;
+    return at;
+  }
+
+  std::uint32_t Step(std::uint32_t parent, const FleetStep& step, bool estimated) {
+    const std::uint32_t thread = step.thread.empty() ? 0 : PathThread(step) + 1;
+    const std::uint32_t node = step.stack == 0 ? 0 : Node(step.stack);
+    const auto [known, added] = steps_.try_emplace(
+        std::tuple(parent, step.kind, step.how, step.wait, estimated, thread, node),
+        static_cast<std::uint32_t>(profile_.paths_size() + 1));
+    if (added) {
+      v1::PathNode& made = *profile_.add_paths();
+      made.set_parent(parent);
+      made.set_kind(step.kind);
+      made.set_how(step.how);
+      made.set_wait(step.wait);
+      made.set_estimated(estimated);
+      made.set_thread(thread);
+      made.set_node(node);
+    }
+    return known->second;
+  }
+
+  // Processes have no numbers here; 0 of a thread says that it is of the waiter's.
+  std::uint32_t PathThread(const FleetStep& step) {
+    const auto [known, added] =
+        path_threads_.try_emplace(std::tuple(step.thread, step.service, step.own),
+                                  static_cast<std::uint32_t>(profile_.path_threads_size()));
+    if (added) {
+      v1::PathThread& made = *profile_.add_path_threads();
+      made.set_tid(known->second + 1);
+      made.set_start_ns(known->second + 1);
+      made.set_comm(step.thread);
+      made.set_pid(step.own ? 0 : known->second + 1);
+      made.set_process_comm(step.service.empty() ? step.thread : step.service);
     }
     return known->second;
   }
@@ -237,6 +295,7 @@ class Builder {
     samples.add_stack_flags(0);
     samples.add_rule(spins ? 1 : 0);
     samples.add_rule_node(spins ? node : 0);
+    if (profile_.wakers()) samples.add_path(Path(row));
   }
 
   const FleetQuestion& question_;
@@ -249,7 +308,15 @@ class Builder {
   std::map<std::tuple<std::string, std::string, std::string, v1::FrameKind>, std::uint32_t> frames_;
   std::unordered_map<std::uint64_t, std::uint32_t> nodes_;   // by parent and frame
   std::unordered_map<std::uint64_t, std::uint32_t> leaves_;  // by hash
+  const FleetPaths& paths_;
+  std::map<std::tuple<std::uint32_t, v1::PathKind, v1::PathHow, v1::WaitReason, bool, std::uint32_t,
+                      std::uint32_t>,
+           std::uint32_t>
+      steps_;
+  std::map<std::tuple<std::string, std::string, bool>, std::uint32_t> path_threads_;
+  std::unordered_map<std::uint64_t, std::uint32_t> path_ends_;  // by hash
   std::uint64_t missing_stacks_ = 0;
+  std::uint64_t missing_paths_ = 0;
   std::uint64_t rest_ns_ = 0;
   bool any_spins_ = false;
 };
@@ -258,9 +325,11 @@ class Builder {
 
 v1::Profile ProfileOf(const FleetQuestion& question, std::vector<FleetRow> rows,
                       const FleetStacks& stacks, const std::vector<FleetPart>& parts,
-                      const Coverage& coverage) {
+                      const Coverage& coverage, const FleetPaths& paths) {
   std::ranges::sort(rows, [](const FleetRow& a, const FleetRow& b) { return Order(a) < Order(b); });
-  Builder builder(question, stacks, parts, coverage);
+  const bool has_paths = std::ranges::any_of(
+      rows, [](const FleetRow& row) { return row.state == FleetState::kBlocked && row.path != 0; });
+  Builder builder(question, stacks, parts, coverage, paths, has_paths);
   for (const FleetRow& row : rows) builder.Add(row);
   return std::move(builder).Take();
 }

@@ -9,6 +9,10 @@
 namespace profd::client {
 namespace {
 
+constexpr std::size_t kMaxPathSteps = 64;
+// Of the enum in tables.sql, which has no other user than the one of the host.
+constexpr std::uint8_t kHiddenOfTables = 12;
+
 Error TooMany(std::string_view what, std::size_t most) {
   return Error{ErrorCode::kExhausted,
                "the answer has more than " + std::to_string(most) + " " + std::string(what),
@@ -35,6 +39,19 @@ std::vector<v1::FrameKind> Kinds(RowReader& reader) {
     kind = static_cast<v1::FrameKind>(number);
   }
   return kinds;
+}
+
+// Of a newer host: what is not known here is no end that is.
+v1::PathKind PathKindOf(RowReader& reader) {
+  const std::uint8_t number = reader.Byte();
+  if (number == 0) reader.Fail();
+  if (number == kHiddenOfTables) return v1::PATH_NOT_EXPORTED;
+  return v1::PathKind_IsValid(number) ? static_cast<v1::PathKind>(number) : v1::PATH_NOT_SEEN;
+}
+
+v1::PathHow PathHowOf(RowReader& reader) {
+  const std::uint8_t number = reader.Byte();
+  return v1::PathHow_IsValid(number) ? static_cast<v1::PathHow>(number) : v1::HOW_WOKE;
 }
 
 }  // namespace
@@ -68,6 +85,7 @@ Result<std::vector<FleetRow>> ReadRows(std::string_view answer, std::size_t keys
     const std::string wait = reader.Text();
     if (row.state == FleetState::kBlocked) row.wait = WaitNamed(wait);
     row.hash = reader.Number64();
+    row.path = reader.Number64();
     row.ns = reader.Number64();
     row.points = reader.Number64();
   }
@@ -93,6 +111,36 @@ Result<FleetStacks> ReadStacks(std::string_view answer) {
   }
   PROFD_TRY(reader.error());
   return stacks;
+}
+
+Result<FleetPaths> ReadPaths(std::string_view answer) {
+  RowReader reader(answer);
+  FleetPaths paths;
+  while (reader.more()) {
+    if (paths.size() == kMostFleetRows) return TooMany("paths", kMostFleetRows);
+    const std::uint64_t hash = reader.Number64();
+    FleetPath path;
+    path.steps.resize(reader.Count());
+    for (FleetStep& step : path.steps) step.kind = PathKindOf(reader);
+    const auto column = [&](auto read) {
+      if (reader.Count() != path.steps.size()) reader.Fail();
+      for (FleetStep& step : path.steps) read(step);
+    };
+    column([&](FleetStep& step) { step.how = PathHowOf(reader); });
+    column([&](FleetStep& step) {
+      const std::string wait = reader.Text();
+      if (step.kind == v1::PATH_WAITS) step.wait = WaitNamed(wait);
+    });
+    column([&](FleetStep& step) { step.thread = reader.Text(); });
+    column([&](FleetStep& step) { step.service = reader.Text(); });
+    column([&](FleetStep& step) { step.own = reader.Byte() != 0; });
+    column([&](FleetStep& step) { step.stack = reader.Number64(); });
+    path.estimated = reader.Byte() != 0;
+    if (path.steps.empty() || path.steps.size() > kMaxPathSteps) reader.Fail();
+    paths.insert_or_assign(hash, std::move(path));
+  }
+  PROFD_TRY(reader.error());
+  return paths;
 }
 
 Result<std::vector<FleetPart>> ReadParts(std::string_view answer, std::size_t keys) {

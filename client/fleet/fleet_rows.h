@@ -25,6 +25,7 @@ struct FleetRow {
   FleetState state = FleetState::kRunning;
   v1::WaitReason wait = v1::WAIT_NONE;
   std::uint64_t hash = 0;  // kRestOfStacks: what a limit cut off
+  std::uint64_t path = 0;  // of kBlocked: its hash; 0: it is not known
   std::uint64_t ns = 0;
   std::uint64_t points = 0;
 };
@@ -38,6 +39,22 @@ struct FleetStack {
   std::vector<v1::FrameKind> kinds;
 };
 using FleetStacks = std::unordered_map<std::uint64_t, FleetStack>;
+
+// On whom threads wait, from the waiter outwards.
+struct FleetStep {
+  v1::PathKind kind = v1::PATH_NONE;
+  v1::PathHow how = v1::HOW_WOKE;
+  v1::WaitReason wait = v1::WAIT_NONE;
+  std::string thread{};  // group; "": none
+  std::string service{};
+  bool own = false;         // the thread is of the waiter's process
+  std::uint64_t stack = 0;  // hash; 0: not known
+};
+struct FleetPath {
+  std::vector<FleetStep> steps{};
+  bool estimated = false;  // the last stack
+};
+using FleetPaths = std::unordered_map<std::uint64_t, FleetPath>;
 
 // How much of a fleet one part of a profile stands for: a row for each combination of what is
 // distinguished.
@@ -56,6 +73,7 @@ inline constexpr std::size_t kMostFleetParts = 20'000;
 // limits.
 [[nodiscard]] Result<std::vector<FleetRow>> ReadRows(std::string_view answer, std::size_t keys);
 [[nodiscard]] Result<FleetStacks> ReadStacks(std::string_view answer);
+[[nodiscard]] Result<FleetPaths> ReadPaths(std::string_view answer);
 [[nodiscard]] Result<std::vector<FleetPart>> ReadParts(std::string_view answer, std::size_t keys);
 // A state of the tables.
 [[nodiscard]] FleetState StateOf(RowReader& reader);

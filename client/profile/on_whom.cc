@@ -30,6 +30,7 @@ constexpr std::array kKindNames{
     KindName{v1::PATH_NET, "net", "the network"},
     KindName{v1::PATH_INTERRUPT, "device", "a device"},
     KindName{v1::PATH_OTHER_USER, "another user", "[another user]"},
+    KindName{v1::PATH_NOT_EXPORTED, "not exported", "[not exported]"},
     KindName{v1::PATH_STILL_WAITS, "still waits", "still waits", true},
     KindName{v1::PATH_NOT_FOLLOWED, "not followed yet", "not followed yet", true},
     KindName{v1::PATH_NOT_SEEN, "wake-up not seen", "wake-up not seen", true},

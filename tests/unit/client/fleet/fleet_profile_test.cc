@@ -2,9 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
+#include <span>
+#include <string>
 
+#include "client/fleet/fleet_wakers.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/on_whom.h"
 #include "client/profile/report/report_time.h"
 #include "client/profile/spinning.h"
 
@@ -122,6 +127,85 @@ TEST(FleetProfile, EqualAnswersMakeEqualProfiles) {
       ProfileOf(Cart(), rows, Stacks(), {}, Hour()).samples().SerializeAsString();
   std::ranges::reverse(rows);
   EXPECT_EQ(ProfileOf(Cart(), rows, Stacks(), {}, Hour()).samples().SerializeAsString(), one);
+}
+
+// Of a thread of the process itself, which waits for one of another service, which runs; and a
+// timer.
+FleetPaths Paths() {
+  return {{21,
+           {.steps = {{.kind = v1::PATH_WAITS,
+                       .wait = v1::WAIT_NET,
+                       .thread = "pool-#",
+                       .service = "cart",
+                       .own = true,
+                       .stack = 2},
+                      {.kind = v1::PATH_RUNS, .thread = "writer", .service = "db", .stack = 1}},
+            .estimated = true}},
+          {22, {.steps = {{.kind = v1::PATH_TIMER}}}}};
+}
+
+FleetRow Blocked(std::uint64_t ns, std::uint64_t path, std::uint64_t points = 1) {
+  FleetRow row = Row(FleetState::kBlocked, 2, ns);
+  row.path = path;
+  row.points = points;
+  return row;
+}
+
+std::vector<FleetRow> RowsOnWhom() {
+  return {Row(FleetState::kRunning, 1, 1'000), Blocked(700, 21), Blocked(200, 22), Blocked(60, 0),
+          Blocked(40, 0, 0)};
+}
+
+TEST(FleetProfile, SaysOnWhomThreadsWaitAsOneOfAHostDoes) {
+  const v1::Profile profile = ProfileOf(Cart(), RowsOnWhom(), Stacks(), {}, Hour(), Paths());
+  ASSERT_TRUE(CheckProfile(profile));
+  EXPECT_TRUE(profile.wakers());
+  const std::uint32_t thread = 0;
+  std::map<std::string, std::uint64_t> chains;
+  for (const WhomRow& row : OnWhom(profile, std::span(&thread, 1))) {
+    chains[ChainOf(row.steps)] += row.ns;
+    if (row.ns != 700) continue;
+    EXPECT_EQ(row.end(), v1::PATH_RUNS);
+    ASSERT_EQ(row.stacks.size(), 1U);
+    EXPECT_EQ(row.stacks[0].state, v1::STATE_ON_CPU);
+    const v1::StackNode& leaf = profile.nodes(static_cast<int>(row.stacks[0].node) - 1);
+    EXPECT_EQ(profile.frames(static_cast<int>(leaf.frame())).name(), "f");
+  }
+  EXPECT_EQ(
+      chains,
+      (std::map<std::string, std::uint64_t>{
+          {"pool-# < db/writer", 700}, {"a timer", 200}, {"wake-up not seen", 60}, {"", 40}}));
+  for (const v1::PathNode& path : profile.paths())
+    EXPECT_EQ(path.estimated(), path.kind() == v1::PATH_RUNS);
+}
+
+TEST(FleetProfile, HasNoPathsWhereNoHostKnowsThem) {
+  const v1::Profile profile = ProfileOf(Cart(), EveryState(), Stacks(), {}, Hour(), Paths());
+  EXPECT_FALSE(profile.wakers());
+  EXPECT_EQ(profile.samples().path_size(), 0);
+  EXPECT_EQ(profile.paths_size(), 0);
+}
+
+TEST(FleetProfile, APathThatIsNotDeliveredIsCounted) {
+  const v1::Profile profile = ProfileOf(Cart(), {Blocked(5, 98), Blocked(6, 99), Blocked(7, 22)},
+                                        Stacks(), {}, Hour(), Paths());
+  ASSERT_TRUE(CheckProfile(profile));
+  std::map<std::string, std::uint64_t> counters;
+  for (const v1::NamedCount& count : profile.counters()) counters[count.name()] = count.count();
+  EXPECT_EQ(counters["fleet_paths_missing"], 2U);
+  EXPECT_EQ(WakersOfThreads(profile)[0].at(""), 11U);
+}
+
+TEST(FleetWakersLine, SaysOfHowMuchTheWakerIsKnown) {
+  const v1::Profile profile = ProfileOf(Cart(), RowsOnWhom(), Stacks(), {}, Hour(), Paths());
+  EXPECT_EQ(WakersLine({8, 3}, profile),
+            "of 90.0 % of the blocked time the waker is known: 3 of 8 hosts keep wakers");
+  EXPECT_EQ(WakersLine({1, 1}, profile),
+            "of 90.0 % of the blocked time the waker is known: 1 of 1 host keeps wakers");
+  EXPECT_EQ(WakersLine({8, 0}, profile), "");
+  EXPECT_EQ(WakersLine({8, 3}, ProfileOf(Cart(), {Row(FleetState::kRunning, 1, 1)}, Stacks(), {},
+                                         Hour(), Paths())),
+            "");
 }
 
 }  // namespace

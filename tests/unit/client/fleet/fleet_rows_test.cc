@@ -17,6 +17,7 @@ RowWriter Row(std::uint8_t state = 4, std::string_view wait = "lock", std::uint8
       .Byte(state)
       .Text(wait)
       .Number(7)
+      .Number(11)
       .Number(50)
       .Number(2);
   return row;
@@ -33,6 +34,7 @@ TEST(FleetRows, AreReadAsTheyWereWritten) {
   EXPECT_EQ(row.state, FleetState::kBlocked);
   EXPECT_EQ(row.wait, v1::WAIT_LOCK);
   EXPECT_EQ(row.hash, 7U);
+  EXPECT_EQ(row.path, 11U);
   EXPECT_EQ(row.ns, 50U);
   EXPECT_EQ(row.points, 2U);
   EXPECT_EQ((*rows)[1].state, FleetState::kRunning);
@@ -83,6 +85,62 @@ TEST(FleetStacks, HaveAKindForEachFrame) {
   EXPECT_FALSE(ReadStacks(Stack({0}).bytes()));
   EXPECT_FALSE(ReadStacks(Stack({0, 5}).bytes()));
   EXPECT_FALSE(ReadStacks(RowWriter().Number(9).Length(5000).bytes()));
+}
+
+RowWriter Path(const std::vector<std::uint8_t>& kinds, std::size_t others) {
+  RowWriter row;
+  row.Number(9).Length(kinds.size());
+  for (const std::uint8_t kind : kinds) row.Byte(kind);
+  row.Length(others);
+  for (std::size_t i = 0; i < others; ++i) row.Byte(3);
+  for (const char* text : {"lock", "worker-#", "cart"})
+    row.Texts(std::vector<std::string>(others, text));
+  row.Length(others);
+  for (std::size_t i = 0; i < others; ++i) row.Byte(1);
+  row.Length(others);
+  for (std::size_t i = 0; i < others; ++i) row.Number(7 + i);
+  return row.Byte(1);
+}
+
+TEST(FleetPaths, AreReadAsTheyWereWritten) {
+  const auto paths = ReadPaths(Path({1, 2}, 2).bytes());
+  ASSERT_TRUE(paths);
+  const FleetPath& path = paths->at(9);
+  ASSERT_EQ(path.steps.size(), 2U);
+  EXPECT_TRUE(path.estimated);
+  EXPECT_EQ(path.steps[0].kind, v1::PATH_WAITS);
+  EXPECT_EQ(path.steps[0].how, v1::HOW_GIL);
+  EXPECT_EQ(path.steps[0].wait, v1::WAIT_LOCK);
+  EXPECT_EQ(path.steps[0].thread, "worker-#");
+  EXPECT_EQ(path.steps[0].service, "cart");
+  EXPECT_TRUE(path.steps[0].own);
+  EXPECT_EQ(path.steps[1].kind, v1::PATH_RUNS);
+  EXPECT_EQ(path.steps[1].wait, v1::WAIT_NONE) << "it does not wait";
+  EXPECT_EQ(path.steps[1].stack, 8U);
+}
+
+// The enum of the table is that of the profile, but for who is hidden.
+TEST(FleetPaths, EveryKindOfTheTableIsOneOfTheProfile) {
+  for (std::uint8_t kind = 1; kind <= 13; ++kind) {
+    const auto paths = ReadPaths(Path({kind}, 1).bytes());
+    ASSERT_TRUE(paths) << int{kind};
+    EXPECT_EQ(paths->at(9).steps[0].kind,
+              kind == 12 ? v1::PATH_NOT_EXPORTED : static_cast<v1::PathKind>(kind));
+  }
+  EXPECT_FALSE(ReadPaths(Path({0}, 1).bytes()));
+  const auto newer = ReadPaths(Path({99}, 1).bytes());
+  ASSERT_TRUE(newer);
+  EXPECT_EQ(newer->at(9).steps[0].kind, v1::PATH_NOT_SEEN);
+}
+
+TEST(FleetPaths, HaveColumnsOfOneLength) {
+  EXPECT_FALSE(ReadPaths(Path({1, 2}, 1).bytes()));
+  EXPECT_FALSE(ReadPaths(Path({}, 0).bytes()));
+  EXPECT_TRUE(ReadPaths(Path(std::vector<std::uint8_t>(64, 1), 64).bytes()));
+  EXPECT_FALSE(ReadPaths(Path(std::vector<std::uint8_t>(65, 1), 65).bytes()));
+  const std::string whole = Path({1, 2}, 2).bytes();
+  for (std::size_t length = 1; length < whole.size(); ++length)
+    EXPECT_FALSE(ReadPaths(std::string_view(whole).substr(0, length))) << length;
 }
 
 }  // namespace
