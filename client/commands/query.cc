@@ -38,6 +38,8 @@ int QueryFleet(const QueryOptions& options, const Context& context) {
   if (!requested) return (*session)->ExitCodeOfError(requested.error());
   const Result<v1::Profile> profile = plan->Restrict(*std::move(requested));
   if (!profile) return (*session)->ExitCodeOfError(profile.error());
+  if (plan->WhatNeedsWakers() != nullptr && profile->wakers())
+    context.console.Say((*session)->wakers());
   const bool written = plan->Write(*profile, InvokingUser::FromEnvironment(), kFooter, context);
   return ToInt(written ? ExitCode::kOk : ExitCode::kFailure);
 }

@@ -22,8 +22,11 @@ WaitsVerb::WaitsVerb()
                "each group of threads it shows why they wait, who ends these waits, and "
                "where the time goes in the end: the thread that ended the wait may itself "
                "have waited, for another one. A .dot or .svg file has it as a graph. Of a fleet "
-               "it shows why threads wait and where, not on whom: a history in snapshot mode, "
-               "the default, does not see who ends a wait.",
+               "the same table is of the hosts whose history is in hook mode, without the numbers "
+               "of "
+               "waits and of spurious wake-ups, which are not exported; where no host is, it shows "
+               "why threads wait and where: snapshot mode, the default, does not see who ends a "
+               "wait.",
            .footer = "Examples:\n"
                      "  profctl waits 1234\n"
                      "  profctl waits out.json -o waits.svg\n"

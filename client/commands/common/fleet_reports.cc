@@ -9,6 +9,7 @@
 
 #include "client/commands/common/fleet_session.h"
 #include "client/commands/common/profile_report.h"
+#include "client/commands/common/wait_reports.h"
 #include "client/fleet/function_table.h"
 #include "client/fleet/odd_hosts.h"
 #include "client/fleet/service_table.h"
@@ -106,14 +107,22 @@ int RunFleetWaits(const FleetTableOptions& options, const Context& context) {
     question.state = "blocked";
     const auto profile = session.Ask(question);
     if (!profile) return profile.error();
+    const ServiceTableOptions look = LookOf(context);
+    if (profile->wakers()) {
+      context.console.Say(session.wakers());
+      auto table = RenderWaitReport(
+          options.json ? Report::kWaitsJson : Report::kWaits, *profile,
+          {.width = look.width, .palette = look.palette, .complete = look.complete});
+      if (!table || options.json) return table;
+      return *table + "\n" + PathLines(*profile, look);
+    }
     context.console.Say(
-        "on whom threads wait is not exported: a history in snapshot mode, the default, does not "
-        "see who ends a wait; profctl waits TARGET on a host collects it");
+        "on whom threads wait is not exported by these hosts: a history in snapshot mode, the "
+        "default, does not see who ends a wait; profctl waits TARGET on a host collects it");
     ReportQuestion report;
     auto keys = ParseReportKeys("wait");
     if (!keys) return keys.error();
     report.keys = *std::move(keys);
-    const ServiceTableOptions look = LookOf(context);
     auto table = RenderProfileReport(
         options.json ? Report::kReportJson : Report::kReport, *profile, report,
         {.look = {.width = look.width, .palette = look.palette, .complete = look.complete}});

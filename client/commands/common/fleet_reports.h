@@ -17,7 +17,7 @@ struct FleetTableOptions {
 [[nodiscard]] int RunFleetList(const FleetTableOptions& options, const Context& context);
 [[nodiscard]] int RunFleetFunctions(const FleetTableOptions& options, const Context& context);
 [[nodiscard]] int RunFleetOutliers(const FleetTableOptions& options, const Context& context);
-// Blocked time by reason, and its heaviest stacks.
+// On whom threads wait, where hosts know it, else blocked time by reason; and the heaviest stacks.
 [[nodiscard]] int RunFleetWaits(const FleetTableOptions& options, const Context& context);
 
 }  // namespace profd::client

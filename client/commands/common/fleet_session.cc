@@ -73,13 +73,14 @@ Result<v1::Profile> FleetSession::Ask(const FleetQuestion& question) {
   context_.console.EndProgress();
   if (!answer) return answer.error();
   Say(answer->coverage);
+  wakers_ = std::move(answer->wakers);
   v1::Profile profile = std::move(answer->profile);
   profile.set_target(question.Words() + ", " + FormatCount(answer->coverage.hosts, "host") + ", " +
                      CoveredRange(profile));
   std::uint64_t all_ns = 0;
   for (const std::uint64_t ns : profile.samples().weight_ns()) all_ns += ns;
   for (const v1::NamedCount& count : profile.counters()) {
-    if (count.name() == kStacksMissing)
+    if (count.name() == kStacksMissing || count.name() == kPathsMissing)
       context_.console.Say("note: " + FormatCount(count.count()) + " " + count.text());
     if (count.name() == kRestNs && ShareOf(count.count(), all_ns) >= kShownShare)
       context_.console.Say("note: " + FormatShare(count.count(), all_ns) +

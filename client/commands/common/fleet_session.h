@@ -42,6 +42,8 @@ class FleetSession {
   // Says what of it hosts have not delivered. The profile has a name, and its range.
   [[nodiscard]] Result<v1::Profile> Ask(const FleetQuestion& question);
   void Say(const Coverage& coverage);
+  // Of the last answer: of how much of the blocked time the waker is known; "": of none.
+  [[nodiscard]] const std::string& wakers() const { return wakers_; }
 
   // Of an error: has said it, and removed temporary files where a signal ended the command.
   [[nodiscard]] int ExitCodeOfError(const Error& error) const;
@@ -52,6 +54,7 @@ class FleetSession {
 
   const Context& context_;
   FleetQuestion question_;
+  std::string wakers_;
   std::uint64_t now_s_ = 0;
   std::atomic<int> signal_ = 0;
   std::uint64_t began_ns_ = 0;  // of the question that runs

@@ -209,14 +209,17 @@ Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) {
   return OnlyGil(profile);
 }
 
-bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
-                       const std::string& footer, const Context& context) const {
+const char* OutputPlan::WhatNeedsWakers() const {
+  if (options_.on_whom != PathDetail::kNone) return "--on-whom";
   const bool by_whom =
       report_ == Report::kReport &&
       std::ranges::any_of(question_.keys, [](const auto& key) { return key->name == "on-whom"; });
-  const char* wanted = options_.on_whom != PathDetail::kNone ? "--on-whom"
-                       : by_whom                             ? "--by on-whom"
-                                                             : nullptr;
+  return by_whom ? "--by on-whom" : nullptr;
+}
+
+bool OutputPlan::Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
+                       const std::string& footer, const Context& context) const {
+  const char* wanted = WhatNeedsWakers();
   if (wanted != nullptr && !profile.wakers())
     context.console.Say(std::string(wanted) +
                         " shows nothing: the profile does not know who ends waits\n" +

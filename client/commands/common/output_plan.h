@@ -38,6 +38,8 @@ class OutputPlan {
   [[nodiscard]] bool Write(const v1::Profile& profile, const std::optional<InvokingUser>& owner,
                            const std::string& footer, const Context& context) const;
 
+  // The option that shows nothing of a profile without wakers; null: none does.
+  [[nodiscard]] const char* WhatNeedsWakers() const;
   [[nodiscard]] const std::vector<Output>& outputs() const { return outputs_; }
 
  private:

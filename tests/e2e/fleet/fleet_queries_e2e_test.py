@@ -25,6 +25,7 @@ BEGIN = (int(time.time()) // HOUR - 3) * HOUR
 HOSTS = 12
 ODD = "web-07"  # spends more of its time in `compress`
 GAPPY = "web-03"  # without windows for five minutes
+RING = BEGIN - 48 * HOUR
 SLOW = "1.4.2"  # of the hosts with odd numbers; spends more of it in `price`
 
 
@@ -56,6 +57,9 @@ def seconds_text(unix_s):
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(unix_s))
 
 
+OF_RING = "--service", "ring", "--from", seconds_text(RING), "--to", seconds_text(RING + MINUTE)
+
+
 class FleetQueries(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -77,7 +81,22 @@ class FleetQueries(unittest.TestCase):
                              zone="ab"[number % 2], gaps=gaps, lost=lost)
         for minute in range(60):
             fleet.window("db-1", BEGIN + minute * MINUTE, [(2, "running", "", "main", 3 * NS, 100)], service="search", version="7")
+        cls.add_ring(fleet)
         fleet.write()
+
+    @classmethod
+    def add_ring(cls, fleet):
+        """A service of three hosts, of which one knows wakers. Workers wait for the pool, which waits for a database that runs."""
+        fleet.stacks("ring", RING)
+        fleet.paths("ring", RING, {
+            71: [("waits", "woke", "net", "pool-#", "ring", 1, 1), ("runs", "woke", "", "writer", "db", 0, 6)],
+            72: [("timer", "woke", "", "", "", 0, 0)], 73: [("hidden", "woke", "", "", "", 0, 0)],
+            74: [("not_seen", "woke", "", "", "", 0, 0)]})
+        for host in ("ring-1", "ring-2", "ring-3"):
+            paths = (71, 72, 73, 74) if host == "ring-1" else (0, 0, 0, 0)
+            times = zip(paths, ("lock", "sleep", "pipe", "lock"), (40 * NS, 11 * NS, 5 * NS, 4 * NS - 1))
+            fleet.window(host, RING, [(1, "blocked", wait, "worker-#", ns, 90, path) for path, wait, ns in times] +
+                         [(5, "blocked", "lock", "", 1, 0), (2, "running", "", "worker-#", NS, 20)], service="ring")
 
     def profctl(self, *arguments, environment=None):
         return subprocess.run([PROFCTL, *arguments], capture_output=True, text=True, check=False, timeout=120,
@@ -270,6 +289,43 @@ class FleetQueries(unittest.TestCase):
         done = self.ask("waits", "--service", "cart")
         self.assertIn("on whom threads wait is not exported", done.stderr)
         self.assertRegex(done.stdout, r"net +main > serve > epoll_wait")
+
+    def test_on_whom_threads_wait_is_that_of_the_rows(self):
+        done = self.ask("waits", *OF_RING, "-f", "json", times=())
+        # 56 of 180 s.
+        self.assertIn("of 31.1 % of the blocked time the waker is known: 1 of 3 hosts keeps wakers", done.stderr)
+        table = json.loads(done.stdout)
+        self.assertEqual(table["blocked_ns"], 3 * 60 * NS)
+        rows = {(row["waiter"], row["reason"], row["ended_by"]): row["ns"] for row in table["rows"]}
+        self.assertEqual(rows, {("worker-#", "lock", "pool-#"): 40 * NS, ("worker-#", "sleep", "[timer]"): 11 * NS,
+                                ("worker-#", "pipe", "[not exported]"): 5 * NS,
+                                ("worker-#", "lock", "[wake-up not seen]"): 4 * NS - 1 + 2 * (44 * NS - 1),
+                                ("worker-#", "sleep", "[wake-up not seen]"): 22 * NS, ("worker-#", "pipe", "[wake-up not seen]"): 10 * NS,
+                                ("[unknown]", "lock", "[not sampled]"): 3})
+        pool = next(row for row in table["rows"] if row["ended_by"] == "pool-#")
+        self.assertEqual([(end["thread"], end["how"], end["ns"]) for end in pool["ends"]], [("db/writer", "runs", 40 * NS)])
+        text = self.ask("waits", *OF_RING, times=()).stdout
+        self.assertRegex(text, r"worker-# x 3 +lock +pool-# +40\.0 s +22\.2 % +db/writer runs 100\.0 %")
+        self.assertNotIn("spurious", text)
+        self.assertRegex(text, r"(?s)where they wait.*main > serve > epoll_wait")
+
+    def test_other_ways_to_ask_have_paths_too(self):
+        folded = self.ask("query", *OF_RING, "--host", "ring-1", "--on-whom", "-f", "folded", times=())
+        self.assertIn("[blocked:lock];--;[waits for pool-#];[waits for db/writer];[runs] 40000000", folded.stdout)
+        self.assertIn("of 93.3 % of the blocked time the waker is known: 1 of 1 host keeps wakers", folded.stderr)
+        stacks = self.ask("query", *OF_RING, "--host", "ring-1", "--on-whom=stacks", "-f", "folded", times=()).stdout
+        self.assertIn("[waits for db/writer];main;compress;[runs] 40000000", stacks)
+        plain = self.ask("query", *OF_RING, "--host", "ring-1", "-f", "folded", times=())
+        self.assertNotIn("keeps wakers", plain.stderr)
+        report = self.ask("report", *OF_RING, "--by", "on-whom", "-f", "csv", times=())
+        self.assertRegex(report.stdout, r"(?m)^\"db/writer, runs\",40000000000,90,")
+        self.assertIn("1 of 3 hosts keeps wakers", report.stderr)
+        profile = json.loads(self.ask("query", *OF_RING, "-f", "json", times=()).stdout)["profile"]
+        words = [item["text"] for item in profile["counters"] if item["name"] == "fleet_words"]
+        self.assertIn("of 31.1 % of the blocked time the waker is known: 1 of 3 hosts keeps wakers", words)
+        cart = self.profile()
+        self.assertFalse(cart.get("wakers"))
+        self.assertFalse(cart["samples"].get("path"))
 
     def test_stacks_beyond_a_limit_are_counted(self):
         fleet = Fleet(self.store)

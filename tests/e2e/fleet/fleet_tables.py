@@ -35,12 +35,19 @@ class Fleet:
                 for number, frames in STACKS.items()]
         self.store.insert("stack", ("service", "hash", "last_seen", "functions", "modules", "files", "kinds"), rows)
 
+    def paths(self, service, last_seen, paths):
+        """`paths`: by hash, (kind, how, wait, thread, service, own, stack) of each step."""
+        rows = [(service, number, last_seen, *([str(step[part]) for step in steps] for part in range(7)), 0)
+                for number, steps in paths.items()]
+        self.store.insert("path", ("service", "hash", "last_seen", "kinds", "hows", "waits", "threads", "services", "own", "stacks",
+                                   "estimated"), rows)
+
     def window(self, host, time, rows, *, service="cart", version="1.4.1", zone="a", namespace="shop", pod=None, gaps=None, lost=None):
-        """`rows`: (hash, state, wait, thread, ns, count)."""
+        """`rows`: (hash, state, wait, thread, ns, count), and perhaps a path."""
         pod = pod or f"{service}-{host}"
-        for number, state, wait, thread, ns, count in rows:
+        for number, state, wait, thread, ns, count, *path in rows:
             self.samples.append((service, time, number, state, wait, host, version, zone, namespace, pod, "", f"{service}.service",
-                                 f"/usr/bin/{service}", thread, {"team": "shop"}, ns, count))
+                                 f"/usr/bin/{service}", thread, {"team": "shop"}, ns, count, *(path or [0])))
             key = (service, time, host, version, zone, namespace, pod, state, wait)
             self.clocks[key] = self.clocks.get(key, 0) + ns
         other = sum(row[4] for row in rows if row[0] == 5)
@@ -48,7 +55,7 @@ class Fleet:
 
     def write(self):
         self.store.insert("sample", ("service", "time", "hash", "state", "wait", "host", "version", "zone", "namespace", "pod", "container",
-                                     "unit", "executable", "thread", "labels", "ns", "count"), self.samples)
+                                     "unit", "executable", "thread", "labels", "ns", "count", "path"), self.samples)
         self.store.insert("clock", ("service", "time", "host", "version", "zone", "namespace", "pod", "state", "wait", "ns"),
                           [(*key, ns) for key, ns in self.clocks.items()])
         self.store.insert("host_window", ("host", "time", "seconds", "zone", "profd_version", "rows", "other_ns", "gaps", "lost"),
