@@ -13,9 +13,19 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from clickhouse_store import SOURCE, Store, missing  # noqa: E402
 from exporting_profd import PROGRAM, ExportingProfd, PprofSums  # noqa: E402
-from running_profd import PROFCTL  # noqa: E402
+from running_profd import PROFCTL, PROFD  # noqa: E402
 
 SERVICE = "stored-program"
+# Two of them give a byte to each other in turn, and keep it for a while.
+PAIR = r"""
+#include <time.h>
+#include <unistd.h>
+int main(void) {
+  char byte;
+  struct timespec t = {0, 20000000};
+  while (read(0, &byte, 1) == 1) { nanosleep(&t, 0); if (write(1, &byte, 1) != 1) break; }
+}
+"""
 HOST = os.uname().nodename
 NANOSECOND = 1_000_000_000
 
@@ -334,11 +344,188 @@ class Tables(WithStore):
         self.assertEqual(self.store.value("SELECT count() FROM sample"), 0)
 
 
+class OnWhom(WithStore):
+    """A host in hook mode knows on whom threads wait; one in snapshot mode beside it, the same machine by another name, does not."""
+
+    BESIDE = "beside"
+    CHAIN = "truth"  # its threads chain-a, chain-b and chain-c wait for each other, in this order
+
+    def setUp(self):
+        super().setUp()
+        self.start_store()
+
+    def keep(self):
+        """Both hosts deliver what is of the program, in windows of seconds."""
+        # The shares want samples, however busy the machine is.
+        self.export(self.clickhouse("rows = 100000"),
+                    more='mode = "hooks"\nfrequency = 299\nbudget = 0\n[clock]\nlimit = 0\n[memory]\ncap = "512MiB"')
+        with open(self.path("beside.toml"), "w", encoding="utf-8") as file:
+            file.write(f'[history]\ndirectory = "{self.path("beside")}"\nwindow = "1s"\ncompact = "2s"\n'
+                       "[[export]]\n" + self.clickhouse("rows = 100000"))
+        with open(self.path("beside.log"), "wb") as log:
+            beside = subprocess.Popen([PROFD, "--listen", "unix:" + self.path("beside.sock"), "--config", self.path("beside.toml")],
+                                      env={**os.environ, "PROFD_HOST_NAME": self.BESIDE}, stdin=subprocess.DEVNULL, stderr=log)
+        self.addCleanup(beside.wait)
+        self.addCleanup(beside.kill)
+
+    def hosts_until(self, unix_s):
+        rows = self.store.rows(f"SELECT DISTINCT host FROM host_window WHERE toUnixTimestamp(time) > {unix_s}")
+        return {row["host"] for row in rows}
+
+    def run_chain(self):
+        """Until both hosts have delivered all of it. The range of time that it is in, for options."""
+        self.await_true(lambda: self.hosts_until(0) == {HOST, self.BESIDE}, "windows of both hosts")
+        first = int(time.time()) - 2
+        subprocess.run([os.path.join(os.environ["PROFD_BINARY_DIR"], "testprogs", "truth"), "chain", "--ms", "6000"], check=True,
+                       capture_output=True)
+        ended = int(time.time()) + 1
+        self.await_true(lambda: self.hosts_until(ended) == {HOST, self.BESIDE}, "the windows of the program")
+        return "--from", utc(first * NANOSECOND), "--to", utc(ended * NANOSECOND)
+
+    def fleet(self, verb, *arguments):
+        done = subprocess.run([PROFCTL, verb, "--fleet", self.address_of_store(), "--service", self.CHAIN, *arguments],
+                              capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done
+
+    def waits(self, text):
+        """ns of a table of waits by waiter, reason and who ended them; of other processes as one, as their names differ. Rows of a
+        fleet do not say why they have no path: of these a host may say that they were not sampled."""
+        sums = collections.Counter()
+        for row in json.loads(text)["rows"]:
+            ended_by = "another process" if "/" in row["ended_by"] else row["ended_by"]
+            ended_by = "not known" if ended_by in ("[not sampled]", "[wake-up not seen]") else ended_by
+            sums[row["waiter"], row["reason"], ended_by] += row["ns"]
+        return +sums
+
+    def test_a_fleet_says_what_its_host_says(self):
+        self.keep()
+        # A host that is busy enough loses the samples of a whole run; then it is done again.
+        for _ in range(3):
+            times = self.run_chain()
+            host = self.profctl("waits", *times, "--exe", self.CHAIN, "-f", "json")
+            self.assertEqual(host.returncode, 0, host.stderr)
+            of_host = self.waits(host.stdout)
+            if of_host["chain-a", "lock", "chain-b"] and "[waits for chain-c];[timer]" in self.profctl(
+                    "query", *times, "--exe", self.CHAIN, "--on-whom", "-f", "folded").stdout:
+                break
+        whole = self.fleet("waits", "--host", HOST, *times, "-f", "json")
+        of_fleet = self.waits(whole.stdout)
+        self.assertEqual(of_fleet, of_host)
+        ended_by = collections.Counter()
+        for (waiter, _, waker), ns in of_fleet.items():
+            if waiter == "chain-a" and waker not in ("not known", "[still waits]", "[samples lost]"):
+                ended_by[waker] += ns
+        self.assertEqual(max(ended_by, key=ended_by.get, default=None), "chain-b", of_fleet)
+        self.assertRegex(whole.stderr, r"of (\d+\.\d) % of the blocked time the waker is known: 1 of 1 host keeps wakers")
+        ends = {(end["thread"], end["how"]) for row in json.loads(whole.stdout)["rows"]
+                if (row["waiter"], row["ended_by"]) == ("chain-a", "chain-b") for end in row["ends"]}
+        self.assertLessEqual({("chain-b", "runs"), ("chain-c", "runs"), ("chain-c", "timer")}, ends)
+        self.check_hosts(times)
+        self.check_other_ways(times)
+        self.check_rows()
+
+    def check_hosts(self, times):
+        both = self.fleet("waits", *times)
+        said = re.search(r"of (\d+\.\d) % of the blocked time the waker is known: 1 of 2 hosts keeps wakers", both.stderr)
+        self.assertTrue(said, both.stderr)
+        begin, end = (f"parseDateTimeBestEffort('{time}')" for time in times[1::2])
+        known = self.store.rows(
+            "SELECT sumIf(ns, (service, path) IN (SELECT service, hash FROM path WHERE kinds[1] NOT IN ('still_waits', "
+            "'not_followed', 'not_seen', 'lost', 'too_long'))) / sum(ns) AS share FROM sample "
+            f"WHERE service = '{self.CHAIN}' AND state = 'blocked' AND time >= {begin} AND time < {end}")[0]["share"]
+        self.assertAlmostEqual(float(said.group(1)) / 100, known, delta=0.001)
+        self.assertTrue(0 < known < 0.6, known)  # the other host has as much of the time
+        self.assertRegex(both.stdout, r"chain-a +lock +chain-b ")
+        self.assertRegex(both.stdout, r"chain-a +lock +\[wake-up not seen\] ")
+        alone = self.fleet("waits", "--host", self.BESIDE, *times)
+        self.assertIn("on whom threads wait is not exported by these hosts", alone.stderr)
+        self.assertNotIn("chain-b ", re.sub(r"(?s)where they wait.*", "", alone.stdout))
+
+    def check_other_ways(self, times):
+        folded = self.fleet("query", *times, "--host", HOST, "--on-whom", "-f", "folded")
+        self.assertIn("[waits for chain-b];[waits for chain-c];[timer]", folded.stdout)
+        self.assertIn("1 of 1 host keeps wakers", folded.stderr)
+        stacks = self.fleet("query", *times, "--host", HOST, "--on-whom=stacks", "-f", "folded").stdout
+        self.assertRegex(stacks, r"\[waits for chain-b\];.*truth::ComputeB")
+        report = self.fleet("report", *times, "--by", "on-whom")
+        self.assertIn("chain-b", report.stdout)
+        self.assertIn("1 of 2 hosts keeps wakers", report.stderr)
+        without = self.fleet("query", *times, "--host", self.BESIDE, "--on-whom", "-f", "folded")
+        self.assertIn("--on-whom shows nothing", without.stderr)
+        self.assertNotIn("waits for", without.stdout)
+
+    def check_rows(self):
+        self.assertEqual(self.store.value(f"SELECT count() FROM sample WHERE host = '{self.BESIDE}' AND path != 0"), 0)
+        self.assertEqual(self.store.value("SELECT count() FROM sample WHERE state != 'blocked' AND path != 0"), 0)
+        self.assertGreater(self.store.value(f"SELECT count() FROM sample WHERE host = '{HOST}' AND path != 0"), 0)
+        lost = self.store.rows("SELECT service, path FROM sample WHERE path != 0 AND (service, path) NOT IN "
+                               "(SELECT service, hash FROM path)")
+        self.assertEqual(lost, [], "every path of a row is there")
+        lost = self.store.rows("SELECT service, stack FROM path ARRAY JOIN stacks AS stack WHERE stack != 0 AND (service, stack) "
+                               "NOT IN (SELECT service, hash FROM stack)")
+        self.assertEqual(lost, [], "and every stack of a path")
+        different = self.store.rows("SELECT host, state, wait, sum(a) AS of_samples, sum(b) AS of_clocks FROM "
+                                    "(SELECT host, time, state, wait, ns AS a, 0 AS b FROM sample UNION ALL "
+                                    "SELECT host, time, state, wait, 0 AS a, ns AS b FROM clock) WHERE (host, time) IN "
+                                    "(SELECT host, time FROM host_window) GROUP BY host, state, wait HAVING of_samples != of_clocks")
+        self.assertEqual(different, [])
+
+    def test_a_limit_keeps_sums_closed(self):
+        self.run_program()
+        self.export(self.clickhouse("rows = 30"), more='mode = "hooks"')
+        self.await_windows(3)
+        self.check_store()
+        other = "(service, hash) IN (SELECT service, hash FROM stack WHERE functions = ['(other)'])"
+        self.assertGreater(self.store.value(f"SELECT count() FROM sample WHERE {other}"), 0)
+        self.assertEqual(self.store.value(f"SELECT count() FROM sample WHERE path != 0 AND {other}"), 0)
+
+    def test_tables_of_version_2_take_what_they_know_and_wait_for_the_rest(self):
+        for sql in ("ALTER TABLE sample DROP COLUMN path", "DROP TABLE path"):
+            self.store.run(sql)
+        self.store.run("TRUNCATE TABLE schema_version")
+        self.store.run("INSERT INTO schema_version SELECT 2, '0.9.0', now()")
+        self.program = self.compile(PROGRAM, self.CHAIN)
+        self.run_program()
+        self.keep()
+        self.await_true(lambda: "`profctl fleet init` creates the tables" in self.said()["last_error"], "the remedy is said")
+        self.await_true(lambda: self.hosts_until(0) == {self.BESIDE}, "windows of the host in snapshot mode")
+        self.assertEqual(self.gaps(), {})
+        answer = self.fleet("waits", "--since", "10m")
+        self.assertIn("on whom threads wait is not exported by these hosts", answer.stderr)
+        done = subprocess.run([PROFCTL, "fleet", "init", "--to", self.address_of_store()], capture_output=True, text=True, check=False)
+        self.assertIn("brought up to the tables of version 3 in profd", done.stderr)
+        self.await_true(lambda: self.hosts_until(0) == {HOST, self.BESIDE}, "windows of both hosts")
+        self.assertEqual(self.gaps(), {})
+        self.assertIn("of 2 hosts keeps wakers", self.fleet("waits", "--since", "10m").stderr)
+        self.check_rows()
+
+    def test_threads_that_rules_leave_out_have_no_name(self):
+        self.run_program()
+        keep = f'[[export.relabel]]\naction = "keep"\nsource_labels = ["service.name"]\nregex = "{SERVICE}|chosen"\n'
+        pair = self.compile(PAIR, "chosen")
+        for name in ("chosen", "left-out"):
+            os.path.exists(self.path(name)) or os.link(pair, self.path(name))
+        ends = os.pipe(), os.pipe()
+        for name, read, write in (("chosen", ends[0][0], ends[1][1]), ("left-out", ends[1][0], ends[0][1])):
+            process = subprocess.Popen([self.path(name)], stdin=read, stdout=write)
+            self.addCleanup(process.wait)
+            self.addCleanup(process.kill)
+        os.write(ends[0][1], b"x")
+        self.export(self.clickhouse(keep), more='mode = "hooks"\nfrequency = 299\nbudget = 0')
+        hidden = "SELECT count() FROM path WHERE service = 'chosen' AND kinds = ['hidden']"
+        self.await_true(lambda: self.store.value(hidden), "waits for a thread that is left out")
+        named = self.store.rows("SELECT DISTINCT arrayJoin(threads) AS name FROM path")
+        self.assertEqual([row for row in named if "left" in row["name"]], [])
+        self.assertEqual(self.store.rows("SELECT DISTINCT arrayJoin(services) AS name FROM path WHERE name NOT IN ('', 'chosen', "
+                                         f"'{SERVICE}')"), [])
+
+
 class Documents(WithStore):
     def test_every_statement_of_the_document_has_an_answer(self):
         self.start_store()
         self.run_program()
-        self.export(self.clickhouse())
+        self.export(self.clickhouse(), more='mode = "hooks"')
         self.await_windows(3)
         path = os.path.join(SOURCE, "deploy", "fleet", "queries.md")
         with open(path, encoding="utf-8") as file:

@@ -195,6 +195,27 @@ class Refusals(WithServer):
         self.assertEqual(self.gaps(), {})
 
 
+    def test_tables_without_paths_are_waited_for(self):
+        server = self.server()
+        server.make_tables()
+        server.run("DROP TABLE path")
+        server.run("ALTER TABLE sample DROP COLUMN path")
+        self.export(self.table(self.front(server).port), more='mode = "hooks"')
+        self.await_error("`profctl fleet init` creates the tables", "Code: 60", "path")
+        server.make_table("path")
+        self.await_error("the tables are older than profd: `profctl fleet init` brings them up to date", "Code: 16")
+        self.assertEqual(server.value("SELECT count() FROM sample"), 0)
+        server.run("ALTER TABLE sample ADD COLUMN path UInt64 AFTER hash")
+        self.await_windows(server, 2)
+        self.check_sums(server)
+        self.assertEqual(self.gaps(), {})
+        # The program sleeps: what ends its waits is a timer.
+        ended = server.rows("SELECT DISTINCT kinds FROM path")
+        self.assertIn({"kinds": ["timer"]}, ended)
+        self.assertEqual(server.value("SELECT count() FROM sample WHERE path != 0 AND path NOT IN (SELECT hash FROM path)"), 0)
+        self.assertGreater(server.value("SELECT count() FROM sample WHERE path != 0"), 0)
+
+
 class Shards(WithServer):
     def start_cluster(self):
         ports = (free_port(), free_port())

@@ -43,7 +43,12 @@ TABLES = {
     "stack": ("service LowCardinality(String), hash UInt64, last_seen DateTime, functions Array(String), modules Array(String), "
               "files Array(String), kinds Array(Enum8('native' = 0, 'kernel' = 1, 'python' = 2, 'jit' = 3, 'pseudo' = 4))",
               "ReplacingMergeTree(last_seen) ORDER BY (service, hash)"),
-    "sample": (f"service LowCardinality(String), time DateTime, hash UInt64, state {STATES}, wait LowCardinality(String), "
+    "path": ("service LowCardinality(String), hash UInt64, last_seen DateTime, kinds Array(Enum8('waits' = 1, 'runs' = 2, 'no_cpu' = 3, "
+             "'timer' = 4, 'disk' = 5, 'net' = 6, 'interrupt' = 7, 'still_waits' = 8, 'not_followed' = 9, 'not_seen' = 10, 'lost' = 11, "
+             "'hidden' = 12, 'too_long' = 13)), hows Array(Enum8('woke' = 0, 'exit' = 1, 'signal' = 2, 'gil' = 3, 'owner' = 4)), "
+             "waits Array(String), threads Array(String), services Array(String), own Array(UInt8), stacks Array(UInt64), estimated UInt8",
+             "ReplacingMergeTree(last_seen) ORDER BY (service, hash)"),
+    "sample": (f"service LowCardinality(String), time DateTime, hash UInt64, path UInt64, state {STATES}, wait LowCardinality(String), "
                "host LowCardinality(String), version String, zone String, namespace String, pod String, container String, "
                "unit String, executable String, thread String, labels Tuple(Array(Tuple(String, String))), ns UInt64, count UInt32",
                "MergeTree PARTITION BY toDate(time) ORDER BY (service, time)"),
