@@ -7,10 +7,11 @@
 namespace profd::client {
 
 Result<FleetWakers> AskWakers(const FleetQuestion& question, FleetDatabase& database) {
+  FleetWakers wakers;
+  if (!question.state.empty() && question.state != "blocked") return wakers;
   const auto has_paths =
       database.Select("SELECT toUInt8(hasColumnInTable(currentDatabase(), 'sample', 'path'))", {});
   if (!has_paths) return has_paths.error();
-  FleetWakers wakers;
   RowReader column(*has_paths);
   if (column.Byte() == 0) return wakers;
   const FleetCondition condition = ConditionOf(question, FleetTable::kSample);

@@ -56,6 +56,7 @@ TEST(PathFrames, EachEndHasAName) {
       {v1::PATH_LOST, "[samples lost]"},
       {v1::PATH_OTHER_USER, "[another user]"},
       {v1::PATH_TOO_LONG, "[path too long]"},
+      {v1::PATH_NOT_EXPORTED, "[not exported]"},
       {static_cast<v1::PathKind>(99), "[unknown]"}};
   EXPECT_EQ(std::size(kEnds), v1::PathKind_ARRAYSIZE) << "all kinds but PATH_WAITS, and another";
   for (const auto& [kind, name] : kEnds) {
