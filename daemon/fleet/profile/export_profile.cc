@@ -74,6 +74,7 @@ ExportProfile MakeExportProfile(aggregate::Profile profile, What what,
   for (const auto& thread : profile.threads) name_of.push_back(names(ValidUtf8(thread.comm)));
 
   std::vector<const Labels*> kept;
+  kept.reserve(labels_of.size());
   for (const auto& labels : labels_of) kept.push_back(labels ? &*labels : nullptr);
   std::optional<ExportPaths> on_whom;
   if (paths == Paths::kKept && profile.wakers && !made.on_cpu_only)
