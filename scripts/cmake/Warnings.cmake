@@ -18,10 +18,14 @@ if(PROFD_FUZZ)
   add_compile_options(-fsanitize=fuzzer-no-link)
 endif()
 
+# Lines and no local variables: a third of a build's time less. Debug builds have both.
+set(PROFD_LIBRARY_OPTIONS $<$<CONFIG:RelWithDebInfo>:-g1>)
+
 # profd_library(NAME SOURCES... LIBS...): one static library per folder.
 function(profd_library name)
   cmake_parse_arguments(ARG "" "" "SOURCES;LIBS" ${ARGN})
   add_library(${name} STATIC ${ARG_SOURCES})
   target_link_libraries(${name} PUBLIC profd_options ${ARG_LIBS})
+  target_compile_options(${name} PRIVATE ${PROFD_LIBRARY_OPTIONS})
   profd_use_precompiled(${name})
 endfunction()
