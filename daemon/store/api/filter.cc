@@ -3,7 +3,9 @@
 #include <fnmatch.h>
 
 #include <algorithm>
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "daemon/aggregate/process_labels.h"
 #include "daemon/base/files.h"
@@ -107,6 +109,16 @@ bool Matches(const Filter& filter, const aggregate::ProfileSample& sample) {
          (!filter.wait || *filter.wait == sample.wait);
 }
 
+void HideOthers(const Filter& filter, std::vector<NamedCount>& counters) {
+  // ProfileBuilder writes them with the number and the name of a process or a user.
+  constexpr std::array<std::string_view, 3> kOfProcesses = {"beyond_share", "python_refused",
+                                                            "labels_unread"};
+  if (!filter.exclusive_owner) return;
+  std::erase_if(counters, [&](const NamedCount& count) {
+    return std::ranges::find(kOfProcesses, count.name) != kOfProcesses.end();
+  });
+}
+
 aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filter) {
   aggregate::Profile selected;
   selected.target = profile.target;
@@ -125,6 +137,7 @@ aggregate::Profile Select(const aggregate::Profile& profile, const Filter& filte
   selected.lost = profile.lost;
   selected.dropped = profile.dropped;
   selected.counters = profile.counters;
+  HideOthers(filter, selected.counters);
   selected.cost = profile.cost;
 
   std::vector<std::uint32_t> process_of(profile.processes.size(), kNone);

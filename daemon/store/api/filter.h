@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "daemon/aggregate/profile.h"
+#include "daemon/base/named_count.h"
 #include "daemon/base/result.h"
 #include "daemon/process/sample.h"
 
@@ -53,6 +54,10 @@ struct Filter {
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileProcess& process);
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileThread& thread);
 [[nodiscard]] bool Matches(const Filter& filter, const aggregate::ProfileSample& sample);
+
+// Takes out the counters of a window whose texts name processes or users, unless the filter shows
+// all.
+void HideOthers(const Filter& filter, std::vector<NamedCount>& counters);
 
 // The parts of the profile that match, with processes, threads and samples renumbered. Threads keep
 // their whole clocks, even if the filter wants samples of one state only. Paths stay whole, but for

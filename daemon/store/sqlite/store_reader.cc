@@ -303,6 +303,7 @@ Result<Profile> StoreReader::Read(const WindowRow& row) {
   PROFD_TRY(ReadCounters(window));
   PROFD_TRY(ReadPeriods(window));
   Profile profile = std::move(window.head);
+  HideOthers(filter_, profile.counters);
   // The filter runs while the payload is decoded: a query for one process skips the samples of all
   // others, which is most of the work.
   bool whole = true;

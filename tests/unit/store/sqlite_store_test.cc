@@ -198,6 +198,28 @@ TEST_F(StoredPaths, OthersAreNotNamedToAUser) {
     for (const char* other : {"main_0", "main_1", "main_3"}) EXPECT_NE(frame.name, other);
 }
 
+TEST_F(StoredPaths, CountersDoNotNameProcessesOfOthersToAUser) {
+  aggregate::Profile window = MakeWindow(0, kShape);
+  window.counters = {{"python_stacks", "stacks of threads with Python frames", 3},
+                     {"beyond_share", "UID 101: its mappings are read once a second", 1},
+                     {"python_refused", "python: PID 7 (secret): is too old", 2},
+                     {"labels_unread", "labels of PID 7 (secret): cannot be read", 1}};
+  const auto store = Open();
+  MemoryStore memory(100);
+  ASSERT_TRUE(store->Put(window).ok());
+  ASSERT_TRUE(memory.Put(window).ok());
+  Filter filter;
+  for (const std::size_t seen : {4u, 1u}) {
+    SCOPED_TRACE(seen);
+    for (const auto& got : {store->Query({}, filter), memory.Query({}, filter)}) {
+      ASSERT_TRUE(got.ok());
+      EXPECT_EQ(got->counters.size(), seen);
+      EXPECT_EQ(got->counters.front().name, "python_stacks");
+    }
+    filter.exclusive_owner = 102;
+  }
+}
+
 TEST_F(StoredPaths, AFileOfVersion5HasNoneAndGoesOnWithThem) {
   for (std::uint64_t i = 0; i < 3; ++i) ASSERT_TRUE(Open()->Put(MakeWindow(i)).ok());
   {
