@@ -41,8 +41,8 @@ void AddSampling(Command& command, RawSampling& raw) {
                .names = "--budget",
                .into = &raw.budget,
                .value = "SHARE",
-               .help = "what sampling may cost, as 10% of a CPU, before waits are sampled more "
-                       "seldom; off: no limit; default 10% for 60 s, then 2% for every 8 CPUs",
+               .help = "what sampling may cost, as 10% of a CPU, before waits are sampled less "
+                       "often; off: no limit; default 10% for 60 s, then 2% for every 8 CPUs",
                .more = "Above it the profile says so, and all sums stay exact. The 2% grow with "
                        "the square root of -F. Threads that only the history needs stay at its "
                        "rate, and in its budget."});

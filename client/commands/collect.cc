@@ -55,7 +55,7 @@ class Interruption {
       context_.temp_files.RemoveAll();
       ::_exit(128 + signal);
     }
-    context_.console.Say("ending the collection; once more to give up what was collected");
+    context_.console.Say("ending the collection; once more to discard what was collected");
     session_.Stop();
   }
 
@@ -278,13 +278,13 @@ void AddHosts(Command& command, std::string& hosts, std::string& timeout, std::s
                        "host: --group-by host, and report --by host. Hosts that fail are listed "
                        "with the reason.",
                .offer = Offer::kFiles});
-  command.Add({.group = kWhereGroup,
-               .names = "--host-timeout",
-               .into = &timeout,
-               .value = "TIME",
-               .help =
-                   "with --hosts or --fleet: give up a host that says nothing for so long; 20s by "
-                   "default"});
+  command.Add(
+      {.group = kWhereGroup,
+       .names = "--host-timeout",
+       .into = &timeout,
+       .value = "TIME",
+       .help = "with --hosts or --fleet: leave out a host that sends nothing for so long; 20s by "
+               "default"});
   command.Add({.group = kWhereGroup,
                .names = "--host-address",
                .into = &address,
@@ -300,8 +300,9 @@ CollectVerb::CollectVerb()
             .alias = "record",
             .usage = kUsage,
             .summary = "collect a wall-clock profile of processes that run, or of a command",
-            .about = "Without -o it prints a summary on a terminal and folded stacks into a pipe. "
-                     "Ctrl-C ends the collection early and still writes; a second Ctrl-C gives up.",
+            .about =
+                "Without -o it prints a summary on a terminal and folded stacks into a pipe. "
+                "Ctrl-C ends the collection early and still writes; a second Ctrl-C discards it.",
             .footer = kFooter}) {
   command().behind = &raw_.command;
   AddTarget(command(), raw_.target);

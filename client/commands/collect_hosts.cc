@@ -74,7 +74,7 @@ class Interruption {
       ::_exit(128 + signal);
     }
     context_.console.Say(
-        "ending the sessions of all hosts; once more to give up what was collected");
+        "ending the sessions of all hosts; once more to discard what was collected");
     collection_.Stop();
   }
 

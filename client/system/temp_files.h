@@ -1,4 +1,4 @@
-// TempFiles: what must not stay behind when profctl gives up.
+// TempFiles: what must not stay behind when profctl ends early.
 #pragma once
 
 #include <mutex>

@@ -63,7 +63,7 @@ void EndWithParent() { (void)::prctl(PR_SET_PDEATHSIG, SIGKILL); }
 // From here on no program that it might execute, and no call of its own, gives it more rights.
 Result<void> GainNoRights() {
   if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0)
-    return ErrorFromErrno(errno, "cannot give up rights");
+    return ErrorFromErrno(errno, "cannot drop rights");
   (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
   return {};
 }

@@ -1,4 +1,4 @@
-// Sandbox: what a reader process gives up before it sees the first byte of a target.
+// Sandbox: what a reader process drops before it sees the first byte of a target.
 #pragma once
 
 #include <cstdint>

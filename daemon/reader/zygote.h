@@ -40,7 +40,7 @@ inline constexpr std::uint32_t kAnswer = 1;
 inline constexpr std::uint32_t kErrorAnswer = 2;  // its code and its message
 
 // One kind of reader. `name` is that of its processes, at most 15 bytes. `make` runs before the
-// process gives up its rights: there a parser opens what is the kernel's or profd's own.
+// process drops its rights: there a parser opens what is the kernel's or profd's own.
 struct Role {
   std::string name;
   Limits limits;

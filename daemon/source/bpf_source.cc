@@ -75,12 +75,12 @@ Result<std::unique_ptr<BpfSource>> BpfSource::Create(const SourceReaders& reader
   const bool first_level =
       features->sched_exit_tp &&
       options.force_hook.value_or(PROFD_HOOK_SCHED_EXIT) == PROFD_HOOK_SCHED_EXIT;
-  const HookLevels ladder = MakeHookLevels(
+  const HookLevels hooks = MakeHookLevels(
       features->sched_exit_tp, first_level ? std::vector<std::string>() : ReadFinishTaskSymbols(),
       options.force_hook);
-  std::string reasons = ladder.passed_over;
+  std::string reasons = hooks.passed_over;
   Error last{ErrorCode::kUnsupported, "no way to capture switch-ins: " + reasons, ""};
-  for (const HookLevel& level : ladder.levels) {
+  for (const HookLevel& level : hooks.levels) {
     auto objects = Try(level, *features);
     if (!objects && objects.error().code == ErrorCode::kPermissionDenied) return objects.error();
     if (!objects) {

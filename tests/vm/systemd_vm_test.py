@@ -153,7 +153,7 @@ class Service(PackagedProfd):
         self.assertEqual(self.states(), ("active", "active"))
 
     def await_answer(self):
-        """profctl gives up after some seconds, and emulation is slow: profd is there by the second time."""
+        """profctl ends after some seconds without an answer, and emulation is slow: profd is there by the second time."""
         begin = self.journal_end()
         self.ask("profctl status")
         self.await_journal(begin, "Started profd.service")

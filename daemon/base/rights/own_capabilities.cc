@@ -46,7 +46,7 @@ Result<void> SetOwnCapabilities(const CapabilitySets& wanted) {
   const Sets sets(::cap_init());
   if (sets == nullptr || !SetBits(sets.get(), CAP_EFFECTIVE, wanted.effective) ||
       !SetBits(sets.get(), CAP_PERMITTED, wanted.permitted) || ::cap_set_proc(sets.get()) != 0)
-    return ErrorFromErrno(errno, "cannot give up capabilities");
+    return ErrorFromErrno(errno, "cannot drop capabilities");
   return {};
 }
 

@@ -134,7 +134,7 @@ class PythonService {
     Time next{};
     std::chrono::milliseconds delay{};
     int tries = 0;
-    bool settled = false;  // it has run for a while: what it has changes seldom
+    bool settled = false;  // it has run for a while: what it has changes rarely
     Time looked{};
     Time touched{};
   };

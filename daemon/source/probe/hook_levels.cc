@@ -29,29 +29,29 @@ bool IsWholeFunction(std::string_view symbol) {
 HookLevels MakeHookLevels(bool has_sched_exit_tp,
                           const std::vector<std::string>& finish_task_symbols,
                           std::optional<profd_hook> forced) {
-  HookLevels ladder;
+  HookLevels found;
   const auto pass_over = [&](std::string_view reason) {
-    if (!ladder.passed_over.empty()) ladder.passed_over.append("; ");
-    ladder.passed_over.append(reason);
+    if (!found.passed_over.empty()) found.passed_over.append("; ");
+    found.passed_over.append(reason);
   };
   const auto wanted = [&](profd_hook hook) { return !forced || *forced == hook; };
 
   if (!wanted(PROFD_HOOK_SCHED_EXIT)) {
     pass_over("sched_exit_tp: not to be used, as configured");
   } else if (has_sched_exit_tp) {
-    ladder.levels.push_back({PROFD_HOOK_SCHED_EXIT, {}});
+    found.levels.push_back({PROFD_HOOK_SCHED_EXIT, {}});
   } else {
     pass_over("sched_exit_tp: this kernel has none");
   }
   if (!wanted(PROFD_HOOK_FINISH_TASK)) {
     pass_over("kprobe: not to be used, as configured");
   } else if (!finish_task_symbols.empty()) {
-    ladder.levels.push_back({PROFD_HOOK_FINISH_TASK, finish_task_symbols});
-  } else if (ladder.levels.empty()) {
+    found.levels.push_back({PROFD_HOOK_FINISH_TASK, finish_task_symbols});
+  } else if (found.levels.empty()) {
     pass_over("kprobe: no function finish_task_switch");
   }
-  if (wanted(PROFD_HOOK_NONE)) ladder.levels.push_back({PROFD_HOOK_NONE, {}});
-  return ladder;
+  if (wanted(PROFD_HOOK_NONE)) found.levels.push_back({PROFD_HOOK_NONE, {}});
+  return found;
 }
 
 std::string HookName(std::uint32_t hook) {

@@ -1,4 +1,4 @@
-// What the unwind tables hold, and what they had to give up.
+// What the unwind tables hold, and what they had to discard.
 #pragma once
 
 #include "daemon/base/named_count.h"

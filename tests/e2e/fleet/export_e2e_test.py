@@ -296,7 +296,7 @@ class Exports(ExportingProfd):
     def test_the_process_has_no_rights_and_the_lowest_priority(self):
         daemon = self.export(self.files())
         pid = self.await_true(lambda: self.exporter(daemon), "profd-export runs")
-        # It gives up its rights before it writes anything.
+        # It drops its rights before it writes anything.
         state = self.path("history/exports/files/state.json")
         self.await_true(lambda: os.path.exists(state), "its state")
         with open(f"/proc/{pid}/status", encoding="utf-8") as file:

@@ -21,7 +21,7 @@ static uint64_t cpu_ns(void) {
   return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-// The clock is read by a system call, so it is read seldom.
+// The clock is read by a system call, so it is read rarely.
 #define SPIN_UNTIL(end)                                \
   do {                                                 \
     for (volatile int i = 0; i < 20000; ++i) continue; \

@@ -44,8 +44,8 @@ class WakeTest : public testing::Test {
     if (::geteuid() != 0) GTEST_SKIP() << "needs root";
     const auto features = ProbeFeatures();
     ASSERT_TRUE(features);
-    const HookLevels ladder = MakeHookLevels(features->sched_exit_tp, {}, {});
-    auto objects = BpfObjects::Load(ladder.levels.front(), *features);
+    const HookLevels hooks = MakeHookLevels(features->sched_exit_tp, {}, {});
+    auto objects = BpfObjects::Load(hooks.levels.front(), *features);
     ASSERT_TRUE(objects) << objects.error().message;
     objects_ = *std::move(objects);
     const profd_filter filter{.kind = PROFD_TARGET_PID,

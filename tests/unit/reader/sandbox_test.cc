@@ -101,7 +101,7 @@ TEST(OpenerSandbox, OpensFilesAndNothingElse) {
 }
 
 TEST(Sandboxes, KeepNoCapabilityThatTheyDoNotNeed) {
-  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is nothing to give up";
+  if (::geteuid() != 0) GTEST_SKIP() << "not root: there is nothing to drop";
   // Binding a port below 1024 would need one; its socket is made before.
   EXPECT_FALSE(Passes(StatusAfter(EnterParserSandbox, [] { return MayChangeUser(); })));
   EXPECT_TRUE(Passes(StatusAfter(EnterOpenerSandbox, [] { return MayChangeUser(); })));

@@ -31,6 +31,7 @@ class Words(SmallTreeTest):
                           ("// the frame at hand\n", "current"), ("// It goes by the path.\n", "use"),
                           ("// wholly theirs\n", "exclusively"), ("// likewise\n", "say it again"),
                           ("// out of sight\n", "visible"), ("// the hook ladder\n", "levels"),
+                          ("// what is mended\n", "fix"), ("// It moves seldom.\n", "rarely"),
                           ("void TellCallers();\n", "in a name"), ("TEST(A, WhatIsAskedFor) {}\n", "in a name"),
                           ("int asked_bytes = 0;\n", "in a name"), ("// the kernel side\n", "BPF side"), ("// the user side\n", "user space")):
             with self.subTest(text):

@@ -8,17 +8,17 @@ namespace {
 
 using testing::ElementsAre;
 
-std::vector<std::string> NamesOf(const HookLevels& ladder) {
+std::vector<std::string> NamesOf(const HookLevels& found) {
   std::vector<std::string> names;
-  for (const HookLevel& level : ladder.levels) names.push_back(NameOf(level));
+  for (const HookLevel& level : found.levels) names.push_back(NameOf(level));
   return names;
 }
 
 TEST(HookLevels, BestLevelFirst) {
-  const HookLevels ladder = MakeHookLevels(true, {"finish_task_switch.isra.0"}, {});
-  EXPECT_THAT(NamesOf(ladder),
+  const HookLevels found = MakeHookLevels(true, {"finish_task_switch.isra.0"}, {});
+  EXPECT_THAT(NamesOf(found),
               ElementsAre("sched_exit_tp", "kprobe finish_task_switch.isra.0", "none (snapshots)"));
-  EXPECT_EQ(ladder.passed_over, "");
+  EXPECT_EQ(found.passed_over, "");
 }
 
 TEST(HookLevels, SaysWhyABetterLevelIsMissing) {

@@ -185,9 +185,9 @@ TEST(WaitGraph, LightEdgesAreLeftOutAndCounted) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
   const auto often = maker.AddPath({{.thread = maker.AddPathThread(1, "often")}});
-  const auto seldom = maker.AddPath({{.thread = maker.AddPathThread(2, "seldom")}});
+  const auto rare = maker.AddPath({{.thread = maker.AddPathThread(2, "rare")}});
   maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 996, 99, often));
-  maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 4, 1, seldom));
+  maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 4, 1, rare));
   const WaitGraph graph = WaitGraph::Of(WaitTable::Of(maker.Make()));
   EXPECT_EQ(graph.edges.size(), 1u);
   EXPECT_EQ(graph.left_out_ns, 4'000'000u);

@@ -141,7 +141,7 @@ TEST(ReportViewTest, SharesOfFewSamplesAreMarked) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
   maker.Add(thread, {"main", "often"}, Running(900, 90));
-  maker.Add(thread, {"main", "seldom"}, Running(90, 9));
+  maker.Add(thread, {"main", "rare"}, Running(90, 9));
   maker.Add(thread, {"main", "ten"}, Running(100, 10));
   const std::string text = Rendered(maker.Make(), About("function"), {});
   EXPECT_NE(text.find("~8.3 %"), std::string::npos) << text;

@@ -133,7 +133,7 @@ TEST(TopScreenTest, MarksSharesThatRestOnFewSamples) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
   maker.Add(thread, {"often"}, {.weight_ns = 900'000'000, .count = 90});
-  maker.Add(thread, {"seldom"}, {.weight_ns = 100'000'000, .count = 9});
+  maker.Add(thread, {"rare"}, {.weight_ns = 100'000'000, .count = 9});
   const v1::Profile profile = maker.Make();
   TopState state{.view = TopView::kFunctions};
   const auto lines = Screen(&profile, state, 80, 24);

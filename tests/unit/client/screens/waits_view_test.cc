@@ -46,13 +46,13 @@ TEST(WaitsViewTest, LightRowsAreSummedUp) {
   ProfileMaker maker;
   const auto thread = maker.AddThread(4242, "demo");
   const auto often = maker.AddPath({{.thread = maker.AddPathThread(1, "often")}});
-  const auto seldom = maker.AddPath({{.thread = maker.AddPathThread(2, "seldom")}});
+  const auto rare = maker.AddPath({{.thread = maker.AddPathThread(2, "rare")}});
   maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 9'999, 999, often));
-  maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 1, 1, seldom));
+  maker.Add(thread, {"f"}, Blocked(v1::WAIT_LOCK, 1, 1, rare));
   const std::string text = Rendered(maker.Make());
-  EXPECT_EQ(text.find("seldom"), std::string::npos);
+  EXPECT_EQ(text.find("rare"), std::string::npos);
   EXPECT_NE(text.find("... and 1 more, 1.00 ms; -v shows all\n"), std::string::npos) << text;
-  EXPECT_NE(Rendered(maker.Make(), 120, true).find("seldom"), std::string::npos);
+  EXPECT_NE(Rendered(maker.Make(), 120, true).find("rare"), std::string::npos);
 }
 
 TEST(WaitsViewTest, KnotsAreNamed) {
