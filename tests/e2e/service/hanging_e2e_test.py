@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -12,7 +13,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from running_profd import PROFCTL, RunningProfd  # noqa: E402
+from running_profd import PROFCTL, RunningProfd, get  # noqa: E402
 
 FILES = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "hostile", "hanging_files.py")
 
@@ -92,6 +93,12 @@ class Hanging(RunningProfd):
         self.assertEqual(said.returncode, 0, said.stderr)
         return " ".join(json.loads(said.stdout)["unreadable"])
 
+    def windows(self):
+        """That the history has put; none is lost."""
+        history = json.loads(self.profctl("status", "--json").stdout)["history"]
+        self.assertEqual(history["windows_lost"] + history["failed_puts"], 0, history)
+        return history["windows"]
+
     def test_others_keep_their_names_and_windows(self):
         hanging = self.puppet("waits_on_a_file_system_that_hangs")
         plain = self.puppet("waits_somewhere_else")
@@ -101,8 +108,11 @@ class Hanging(RunningProfd):
         self.run_puppet(plain)
         self.hang(server)
 
+        self.configure('[metrics]\nlisten = "127.0.0.1:0"\n[history]\nwindow = "1s"\n'
+                       f'directory = "{self.path("history")}"\n')
         # Whatever else this host runs: all of it is profiled.
         daemon = self.start("--memory-cap", "1GiB")
+        health = re.search(r"http://127\.0\.0\.1:\d+", self.log()).group(0) + "/healthz"
         self.addCleanup(server.stdin.close)  # all waits end with it, before profd is waited for
         names, reasons = self.profile()
         self.assertIn("waits_somewhere_else", names)
@@ -117,6 +127,14 @@ class Hanging(RunningProfd):
         self.assertIn("waits_somewhere_else", names)
         self.assertIn(f"{its_path}: does not answer, tried", reasons)
 
+        # The windows of the history come as before, and a restart would change nothing.
+        before = self.windows()
+        until = time.monotonic() + 60
+        while self.windows() <= before + 2:
+            self.assertLess(time.monotonic(), until, self.log())
+            time.sleep(0.1)
+        self.assertEqual(get(health), (200, "ok\n"))
+        self.assertIn(f"{its_path}: does not answer, tried", self.profctl("doctor").stdout)
         self.end(daemon)
         self.assertEqual(daemon.returncode, 0)
 
