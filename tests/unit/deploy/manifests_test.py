@@ -117,6 +117,30 @@ class DaemonSet(unittest.TestCase):
         source = next(one for one in self.container["env"] if one["name"] == "PROFD_HOST_NAME")["valueFrom"]
         self.assertEqual(source, {"fieldRef": {"fieldPath": "spec.nodeName"}})
 
+    def test_containers_are_on_the_same_node(self):
+        environment = {one["name"]: one.get("value") for one in self.container["env"]}
+        self.assertEqual(environment["PROFD_CONTAINERS_NODE_NAME"], "$(PROFD_HOST_NAME)")
+
+    def test_every_variable_that_a_value_names_is_defined(self):
+        """Kubernetes leaves $(X) as it is where no variable X stands before it."""
+        self.assertEqual(self.undefined(self.container), [])
+        wrong = {"env": [{"name": "A", "value": "$(B) $$(C)"}, {"name": "B", "value": "$(A)"}], "args": ["$(A) $(D)"]}
+        self.assertEqual(self.undefined(wrong), ["B", "D"])
+
+    @staticmethod
+    def undefined(container):
+        def named(text):
+            # $$(X) is the text "$(X)".
+            return re.findall(r"\$\(([^)]*)\)", text.replace("$$", ""))
+
+        defined, missing = set(), []
+        for variable in container["env"]:
+            missing += [name for name in named(variable.get("value", "")) if name not in defined]
+            defined.add(variable["name"])
+        for text in container.get("command", []) + container.get("args", []):
+            missing += [name for name in named(text) if name not in defined]
+        return missing
+
     def test_memory_is_that_of_the_unit(self):
         self.assertEqual(self.container["resources"]["limits"]["memory"] + "B",
                          values("systemd/profd.service", "MemoryMax")[0].replace("M", "MiB"))
@@ -142,6 +166,7 @@ class DaemonSet(unittest.TestCase):
         pod = documents["DaemonSet"]["spec"]["template"]["spec"]
         container = pod["containers"][0]
         self.assertEqual(set(container["securityContext"]["capabilities"]["add"]), CAPABILITIES)
+        self.assertEqual(self.undefined(container), [])
         volumes = {volume["name"]: volume for volume in pod["volumes"]}
         self.assertEqual({mount["name"] for mount in container["volumeMounts"]}, set(volumes))
         self.assertEqual(volumes["configuration"]["configMap"]["name"], documents["ConfigMap"]["metadata"]["name"])
