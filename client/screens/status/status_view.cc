@@ -185,7 +185,7 @@ std::string HistoryTrouble(const v1::HistoryStatus& history) {
   return text;
 }
 
-// "collector: 12 sent, 1.2 MiB, until 75 s ago; waiting 0 B of 256 MiB".
+// "store: 12 sent, 1.2 MiB; 1 wait, 0.1 MiB of 256 MiB; retries 3; to clickhouse://db/profd".
 std::string Export(const v1::ExportStatus& one) {
   std::string text = SafeText(one.name()) + ": " + FormatCount(one.sent()) + " sent, " +
                      FormatBytes(one.sent_bytes()) + "; " + FormatCount(one.spool_profiles()) +
