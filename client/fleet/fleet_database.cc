@@ -16,6 +16,21 @@ std::vector<std::string> HeadersOf(const std::string& password) {
   return {"x-clickhouse-key: " + password};
 }
 
+// With these the server cuts no answer off in silence, whatever the profile of the user says: an
+// error comes in its place. An account that may change no setting (readonly = 1) may send what is
+// already so, and is refused where it is not.
+constexpr std::array kWhole{
+    std::pair{"skip_unavailable_shards", "0"},    std::pair{"distinct_overflow_mode", "throw"},
+    std::pair{"group_by_overflow_mode", "throw"}, std::pair{"join_overflow_mode", "throw"},
+    std::pair{"read_overflow_mode", "throw"},     std::pair{"result_overflow_mode", "throw"},
+    std::pair{"set_overflow_mode", "throw"},      std::pair{"sort_overflow_mode", "throw"},
+    std::pair{"timeout_overflow_mode", "throw"},  std::pair{"transfer_overflow_mode", "throw"}};
+// Those that not every server knows: one that does not know them does not cut off by them.
+constexpr std::array kWholeToday{std::pair{"limit", "0"}, std::pair{"offset", "0"},
+                                 std::pair{"read_overflow_mode_leaf", "throw"},
+                                 std::pair{"timeout_overflow_mode_leaf", "throw"}};
+constexpr int kUnknownSetting = 115;
+
 // What a code of ClickHouse means to who requested something.
 struct CodeMeaning {
   int code;
@@ -30,12 +45,19 @@ constexpr std::string_view kAccount =
     "--fleet-password-from; it needs SELECT on the tables";
 constexpr std::string_view kPart =
     "the answer would be of a part of the hosts only, so there is none";
+constexpr std::string_view kCut =
+    "answers would be cut off without a word: the user's profile has to leave this setting at its "
+    "default, or to allow that it is changed (readonly = 2)";
 constexpr std::string_view kLess = "request less: a shorter time, a version, or fewer hosts";
 
 constexpr std::array kMeanings{
     CodeMeaning{60, ErrorCode::kNotFound, "a table of the fleet is missing", kTables},
     CodeMeaning{81, ErrorCode::kNotFound, "there is no such database", kTables},
     CodeMeaning{47, ErrorCode::kNotFound, "the tables are not those of a fleet", kTables},
+    CodeMeaning{kUnknownSetting, ErrorCode::kUnsupported, "the server is too old",
+                "the tables need 24.8 or newer"},
+    CodeMeaning{164, ErrorCode::kPermissionDenied, "the user may not change a setting", kCut},
+    CodeMeaning{452, ErrorCode::kPermissionDenied, "the user may not change a setting", kCut},
     CodeMeaning{192, ErrorCode::kPermissionDenied, "the server does not know the user", kAccount},
     CodeMeaning{193, ErrorCode::kPermissionDenied, "the password is wrong", kAccount},
     CodeMeaning{194, ErrorCode::kPermissionDenied, "a password is needed", kAccount},
@@ -58,11 +80,21 @@ FleetDatabase::FleetDatabase(Options options)
 
 Result<std::string> FleetDatabase::Select(const std::string& sql,
                                           const std::map<std::string, std::string>& parameters) {
-  ClickHouseAnswer answer = client_.Run({.sql = sql + " FORMAT RowBinary",
-                                         .settings = parameters,
-                                         .timeout = options_.timeout,
-                                         .most_answer_bytes = kMostAnswerBytes,
-                                         .is_cancelled = options_.is_cancelled});
+  const auto run = [&] {
+    std::map<std::string, std::string> settings = parameters;
+    settings.insert(kWhole.begin(), kWhole.end());
+    if (knows_today_) settings.insert(kWholeToday.begin(), kWholeToday.end());
+    // Not a setting. The status is sent when the answer is complete: else an error behind the
+    // first rows would come behind a status of 200, as if it were rows.
+    settings.emplace("wait_end_of_query", "1");
+    return client_.Run({.sql = sql + " FORMAT RowBinary",
+                        .settings = std::move(settings),
+                        .timeout = options_.timeout,
+                        .most_answer_bytes = kMostAnswerBytes,
+                        .is_cancelled = options_.is_cancelled});
+  };
+  ClickHouseAnswer answer = run();
+  if (answer.failure.code == kUnknownSetting && std::exchange(knows_today_, false)) answer = run();
   if (options_.is_cancelled && options_.is_cancelled())
     return Error{ErrorCode::kUnavailable, "", ""};
   if (answer.ok()) return std::move(answer.body);

@@ -13,8 +13,10 @@
 
 namespace profd::client {
 
-// Never sets anything of a server's: an account may only read, and a part of a cluster that does
-// not answer makes the question fail. One thread at a time. HttpClient::PrepareProcess was called.
+// An answer is whole, or there is none: a part of a cluster that does not answer, a limit that cuts
+// off and an error in the midst of rows make the question fail. That is set for each statement; an
+// account may only read, and may be one that can change no setting, as long as its profile does
+// not cut off. One thread at a time. HttpClient::PrepareProcess was called.
 class FleetDatabase {
  public:
   struct Options {
@@ -37,6 +39,7 @@ class FleetDatabase {
 
   const Options options_;
   ClickHouseClient client_;
+  bool knows_today_ = true;  // the server has not refused the settings that are not of every one
 };
 
 }  // namespace profd::client

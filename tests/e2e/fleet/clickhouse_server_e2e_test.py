@@ -216,6 +216,37 @@ class Refusals(WithServer):
         self.assertGreater(server.value("SELECT count() FROM sample WHERE path != 0"), 0)
 
 
+class Questions(WithServer):
+    """This server is too old for the tables, and so for the questions, but not for the settings that go with them."""
+
+    def setUp(self):
+        super().setUp()
+        self.server_of_questions = self.server()
+
+    def ask(self, user, without=lambda name: False):
+        front = HttpFront(self.server_of_questions.port, without=without)
+        self.addCleanup(front.stop)
+        return subprocess.run([PROFCTL, "list", "--fleet", f"clickhouse://{user}@localhost:{front.port}/default"], capture_output=True,
+                              text=True, check=False).stderr
+
+    def test_it_is_named_too_old(self):
+        said = self.ask("default")
+        self.assertIn("the server is too old", said)
+        self.assertIn("the tables need 24.8 or newer", said)
+
+    def test_a_user_who_can_change_no_setting_may_say_what_is_so_already(self):
+        unknown = {"limit", "offset", "read_overflow_mode_leaf", "timeout_overflow_mode_leaf"}
+        for user in ("default", "reader"):
+            said = self.ask(user, without=lambda name: name in unknown or name.startswith("param_"))
+            self.assertRegex(said, "Code: (60|62|46)", user)  # the statement itself
+
+    def test_a_user_whose_answers_would_be_cut_off_gets_none(self):
+        unknown = {"limit", "offset", "read_overflow_mode_leaf", "timeout_overflow_mode_leaf"}
+        said = self.ask("cut", without=lambda name: name in unknown or name.startswith("param_"))
+        self.assertIn("Cannot override setting (read_overflow_mode)", said)
+        self.assertIn("readonly = 2", said)
+
+
 class Shards(WithServer):
     def start_cluster(self):
         ports = (free_port(), free_port())

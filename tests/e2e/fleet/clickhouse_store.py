@@ -90,6 +90,10 @@ class Store:
     def repeat(self):
         self.post("/front/repeat")
 
+    def seen(self):
+        """All statements: sql, parameters, user and key."""
+        return json.loads(self.post("/front/seen"))
+
     def received(self):
         """Bytes of all bodies of INSERTs, as they came."""
         return int(self.post("/front/received"))

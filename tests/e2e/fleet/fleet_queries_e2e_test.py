@@ -16,6 +16,7 @@ import urllib.request
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
+from clickhouse_store import Store  # noqa: E402
 from fleet_tables import MINUTE, NS, Fleet, Missing, insert_many, store_with_tables  # noqa: E402
 
 PROFCTL = os.path.join(os.environ["PROFD_BINARY_DIR"], "bin", "profctl")
@@ -27,6 +28,11 @@ ODD = "web-07"  # spends more of its time in `compress`
 GAPPY = "web-03"  # without windows for five minutes
 RING = BEGIN - 48 * HOUR
 SLOW = "1.4.2"  # of the hosts with odd numbers; spends more of it in `price`
+
+# What no server may answer in part.
+WHOLE = {"skip_unavailable_shards": "0", "wait_end_of_query": "1", "limit": "0", "offset": "0",
+         **{f"{name}_overflow_mode": "throw" for name in ("distinct", "group_by", "join", "read", "result", "set", "sort", "timeout", "transfer")},
+         "read_overflow_mode_leaf": "throw", "timeout_overflow_mode_leaf": "throw"}
 
 
 def name_of(number):
@@ -480,6 +486,117 @@ class FleetQueries(unittest.TestCase):
         self.assertEqual(done.returncode, 4)
         self.assertIn("a part of the cluster does not answer", done.stderr)
         self.assertIn("shard-2", done.stderr)
+
+    def test_each_question_wants_a_whole_answer(self):
+        before = len(self.store.seen())
+        self.ask("query", "--service", "cart", "-f", "folded")
+        questions = self.store.seen()[before:]
+        self.assertGreater(len(questions), 2)
+        for question in questions:
+            self.assertLessEqual(WHOLE.items(), question["parameters"].items(), question["sql"])
+
+    def test_a_limit_that_would_cut_off_is_an_error(self):
+        """The settings of the session are those of the user's profile."""
+        for limit, words in ((("max_rows_to_read", "read_overflow_mode", "break"), "too many rows"),
+                             (("max_rows_to_group_by", "group_by_overflow_mode", "any"), "Code: 158"),
+                             (("max_rows_to_sort", "sort_overflow_mode", "break"), "too many rows"),
+                             (("max_result_rows", "result_overflow_mode", "break"), "too many rows")):
+            name, mode, cut = limit
+            with self.subTest(mode=mode):
+                self.store.run(f"SET {name} = 2, {mode} = '{cut}'")
+                try:
+                    # The server cuts off, and says that all is well.
+                    self.store.run("SELECT hash, sum(ns) FROM sample WHERE service = 'cart' GROUP BY hash ORDER BY hash FORMAT TSV")
+                    done = self.profctl("query", "--service", "cart", "--from", seconds_text(BEGIN), "--to", seconds_text(BEGIN + HOUR))
+                finally:
+                    self.store.run(f"SET {name} = 0, {mode} = 'throw'")
+                self.assertEqual(done.stdout, "")
+                self.assertNotEqual(done.returncode, 0)
+                self.assertIn(words, done.stderr)
+
+    def test_a_profile_with_a_limit_of_rows_takes_none_away(self):
+        whole = self.ask("query", "--service", "cart", "-f", "folded").stdout
+        self.store.run("SET limit = 1")
+        try:
+            self.assertEqual(len(self.store.run("SELECT arrayJoin([1, 2, 3]) FORMAT TSV").split()), 1)
+            self.assertEqual(self.ask("query", "--service", "cart", "-f", "folded").stdout, whole)
+        finally:
+            self.store.run("SET limit = 0")
+
+    def test_a_user_who_can_change_no_setting_asks_as_others_do(self):
+        with Store() as store:
+            store.make_tables()
+            store.run("SET readonly = 1")
+            done = self.profctl("list", "--fleet", store.url())
+            self.assertEqual(done.returncode, 3, done.stderr)
+            self.assertIn("no data", done.stderr)
+
+    def test_a_user_whose_answers_would_be_cut_off_gets_none(self):
+        with Store() as store:
+            store.make_tables()
+            store.run("SET timeout_overflow_mode = 'break'")
+            store.run("SET readonly = 1")
+            done = self.profctl("list", "--fleet", store.url())
+            self.assertEqual(done.returncode, 5, done.stderr)
+            self.assertIn("'timeout_overflow_mode'", done.stderr)
+            self.assertIn("readonly = 2", done.stderr)
+
+    def test_settings_that_a_server_does_not_know_are_left_out(self):
+        requested = []
+
+        def answer(parameters):
+            requested.append(parameters)
+            unknown = [name for name in parameters if name in ("limit", "timeout_overflow_mode_leaf")]
+            return (404, 115, f"Code: 115. DB::Exception: Unknown setting {unknown[0]}.") if unknown else (200, 0, "")
+
+        done = self.ask_stand_in(answer)
+        self.assertEqual(done.returncode, 3, done.stderr)
+        self.assertIn("limit", requested[0])
+        self.assertGreater(len(requested), 2)
+        for parameters in requested[1:]:
+            self.assertNotIn("limit", parameters, "it is sent once")
+            self.assertEqual(parameters["skip_unavailable_shards"], "0")
+
+    def test_a_server_that_is_too_old_is_named_so(self):
+        done = self.ask_stand_in(lambda parameters: (404, 115, "Code: 115. DB::Exception: Unknown setting param_from."))
+        self.assertIn("the server is too old", done.stderr)
+        self.assertIn("24.8", done.stderr)
+
+    def test_an_error_behind_the_first_rows_is_no_answer(self):
+        """As ClickHouse has it: the status is sent with the first rows, unless the end is waited for."""
+        error = "Code: 241. DB::Exception: Memory limit exceeded."
+
+        def answer(parameters):
+            return (500, 241, error) if parameters.get("wait_end_of_query") == "1" else (200, 0, "\0" * 200 + error)
+
+        done = self.ask_stand_in(answer)
+        self.assertEqual(done.stdout, "")
+        self.assertIn("the server has not enough memory for this", done.stderr)
+
+    def ask_stand_in(self, answer):
+        """`profctl list` of a server whose answer is (status, code, text) of the parameters."""
+
+        class StandIn(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *arguments):
+                pass
+
+            def do_POST(self):
+                self.rfile.read(int(self.headers["Content-Length"]))
+                status, code, text = answer(dict(urllib.parse.parse_qsl(urllib.parse.urlsplit(self.path).query)))
+                self.send_response(status)
+                if code:
+                    self.send_header("X-ClickHouse-Exception-Code", str(code))
+                self.send_header("Content-Length", str(len(text)))
+                self.end_headers()
+                self.wfile.write(text.encode())
+
+        with http.server.HTTPServer(("127.0.0.1", 0), StandIn) as server:
+            thread = threading.Thread(target=server.serve_forever)
+            thread.start()
+            done = self.profctl("list", "--fleet", f"clickhouse://127.0.0.1:{server.server_port}/profd")
+            server.shutdown()
+            thread.join()
+        return done
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ USERS = """<yandex>
     <default><allow_experimental_low_cardinality_type>1</allow_experimental_low_cardinality_type>
       <insert_distributed_sync>1</insert_distributed_sync></default>
     <reads><readonly>1</readonly></reads>
+    <cut><readonly>1</readonly><read_overflow_mode>break</read_overflow_mode></cut>
   </profiles>
   <quotas><default></default></quotas>
   <users>
@@ -31,6 +32,7 @@ USERS = """<yandex>
     <agent><password>secret</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>
       <allow_databases><database>profd</database></allow_databases></agent>
     <reader><password></password><networks><ip>127.0.0.1</ip></networks><profile>reads</profile><quota>default</quota></reader>
+    <cut><password></password><networks><ip>127.0.0.1</ip></networks><profile>cut</profile><quota>default</quota></cut>
     <elsewhere><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota>
       <allow_databases><database>other</database></allow_databases></elsewhere>
   </users>

@@ -4,7 +4,7 @@
 Formats, SQL, tables and errors are those of the engine. Users, TLS and limits of connections are not there. Names in POST
 /front/fail?code=N&status=S&times=T&table=NAME: the next T statements that insert into this table fail so, for tests.
 POST /front/repeat: from now on every statement that inserts is run twice, as if its answer had been lost.
-POST /front/seen: users and passwords of statements, as JSON.
+POST /front/seen: users, passwords and parameters of statements, as JSON.
 Run by the interpreter of the environment "clickhouse" (tests/bench/frameworks/environments.py)."""
 
 import gzip
@@ -54,7 +54,8 @@ class Front(http.server.BaseHTTPRequestHandler):
         if url.path == "/front/received":
             return self.answer(200, str(self.server.received).encode())
         if url.path == "/front/seen":
-            seen = [{"user": entry["headers"].get("x-clickhouse-user"), "key": entry["headers"].get("x-clickhouse-key")}
+            seen = [{"user": entry["headers"].get("x-clickhouse-user"), "key": entry["headers"].get("x-clickhouse-key"),
+                     "sql": entry["sql"], "parameters": entry["parameters"]}
                     for entry in self.server.seen]
             return self.answer(200, json.dumps(seen).encode())
         query = parameters.get("query")

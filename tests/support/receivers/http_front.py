@@ -24,7 +24,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def path_behind(self):
         url = urllib.parse.urlsplit(self.path)
-        kept = [pair for pair in urllib.parse.parse_qsl(url.query, keep_blank_values=True) if pair[0] not in self.server.without]
+        kept = [pair for pair in urllib.parse.parse_qsl(url.query, keep_blank_values=True) if not self.server.without(pair[0])]
         return url._replace(query=urllib.parse.urlencode(kept, quote_via=urllib.parse.quote)).geturl()
 
     def hand_on(self):
@@ -51,7 +51,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
 
 class HttpFront(http.server.ThreadingHTTPServer):
-    """Hands requests to the port `behind`, without the parameters in `without`. `identity`: PEM files of a certificate and its key,
+    """Hands requests to the port `behind`, without the parameters in `without`, or of which `without` is true. `identity`: PEM files of a certificate and its key,
     for TLS; with `client_ca` it wants a certificate that this authority has signed."""
 
     daemon_threads = True
@@ -59,7 +59,7 @@ class HttpFront(http.server.ThreadingHTTPServer):
     def __init__(self, behind, identity=None, client_ca=None, without=()):
         super().__init__(("127.0.0.1", 0), Handler)
         self.behind = behind
-        self.without = frozenset(without)
+        self.without = without if callable(without) else frozenset(without).__contains__ if without else None
         self.requests = 0
         self.context = None
         if identity:
