@@ -16,7 +16,7 @@ ORDER BY version;
 CREATE TABLE IF NOT EXISTS stack (
   service LowCardinality(String),
   hash UInt64,  -- of the four arrays; the same on every host
-  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a stack again after a day
+  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a stack again after one to two days
   -- Leaf first; all four have the same length.
   functions Array(LowCardinality(String)) CODEC(ZSTD(3)),
   modules Array(LowCardinality(String)) CODEC(ZSTD(3)),  -- last part of the path; '' of Python frames
@@ -133,7 +133,7 @@ ALTER TABLE host_window
 CREATE TABLE IF NOT EXISTS path (
   service LowCardinality(String),  -- of the waiter
   hash UInt64,  -- of the arrays and of `estimated`; the same on every host
-  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a path again after a day
+  last_seen DateTime CODEC(Delta, ZSTD(1)),  -- hosts send a path again after one to two days
   -- What the thread of the step did: 'waits', so that the next step says on whom, 'runs', 'no_cpu'. Or what ended the wait: 'timer',
   -- 'disk', 'net', 'interrupt'. Or why it is not known: 'still_waits' to 'too_long'; 'hidden' is a thread that the rules of the
   -- export leave out.

@@ -7,7 +7,7 @@
 namespace profd::fleet {
 namespace {
 
-constexpr std::uint64_t kHalfDayNs = 12ull * 3'600 * 1'000'000'000;
+constexpr std::uint64_t kDayNs = 24ull * 3'600 * 1'000'000'000;
 constexpr std::size_t kMost = 50'000;  // in each set: 2 MB
 
 }  // namespace
@@ -37,7 +37,7 @@ void SentStacks::Delivered(std::string_view payload) {
 }
 
 void SentStacks::Add(std::uint64_t key, std::uint64_t now_unix_ns) {
-  if (young_.empty()) young_since_unix_ns_ = now_unix_ns;
+  if (young_.empty() && old_.empty()) young_since_unix_ns_ = now_unix_ns;
   if (young_.size() >= kMost) {
     old_ = std::exchange(young_, {});
     young_since_unix_ns_ = now_unix_ns;
@@ -48,10 +48,10 @@ void SentStacks::Add(std::uint64_t key, std::uint64_t now_unix_ns) {
 void SentStacks::Age(std::uint64_t now_unix_ns) {
   const std::uint64_t age_ns = now_unix_ns - young_since_unix_ns_;
   // The time of the host may go back: then this is a long time, too.
-  if (age_ns >= 2 * kHalfDayNs) {
+  if (age_ns >= 2 * kDayNs) {
     young_.clear();
     old_.clear();
-  } else if (age_ns >= kHalfDayNs) {
+  } else if (age_ns >= kDayNs) {
     old_ = std::exchange(young_, {});
     young_since_unix_ns_ = now_unix_ns;
   }

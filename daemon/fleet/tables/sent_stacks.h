@@ -1,4 +1,4 @@
-// SentStacks: which stacks and paths a receiver has been given within the last day.
+// SentStacks: which stacks and paths a receiver has been given within the last days.
 #pragma once
 
 #include <cstddef>
@@ -10,8 +10,8 @@
 
 namespace profd::fleet {
 
-// Job: a stack, or a path, goes out until the receiver has it, and again after half a day to a day,
-// so that tables keep what is in use. So a payload that is lost, or that waits, takes no names from
+// Job: a stack, or a path, goes out until the receiver has it, and again after one to two days, so
+// that tables keep what is in use. So a payload that is lost, or that waits, takes no names from
 // the others. Bounded: beyond that, stacks go out more often. Thread: one. Owner: a target. It is
 // in memory alone: after a start all stacks go out once more.
 class SentStacks {

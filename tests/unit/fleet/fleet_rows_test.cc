@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "daemon/fleet/tables/fleet_paths.h"
 #include "daemon/fleet/tables/row_binary.h"
 #include "daemon/fleet/tables/sent_stacks.h"
@@ -159,18 +161,33 @@ bool Goes(SentStacks& sent, std::string_view service, std::uint64_t hash, std::u
   return goes;
 }
 
-TEST(SentStacksTest, StacksGoOutAgainWithinADay) {
+TEST(SentStacksTest, StacksGoOutAgainAfterOneToTwoDays) {
   SentStacks sent;
   EXPECT_TRUE(Goes(sent, "a", 1, kHourNs));
   EXPECT_FALSE(Goes(sent, "a", 1, 2 * kHourNs));
   EXPECT_TRUE(Goes(sent, "b", 1, 2 * kHourNs)) << "of another service";
-  EXPECT_TRUE(Goes(sent, "a", 2, 14 * kHourNs));
-  EXPECT_FALSE(Goes(sent, "a", 1, 14 * kHourNs));
-  EXPECT_TRUE(Goes(sent, "a", 3, 27 * kHourNs));
-  EXPECT_TRUE(Goes(sent, "a", 1, 27 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 2, 26 * kHourNs));
+  EXPECT_FALSE(Goes(sent, "a", 1, 26 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 3, 51 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, 51 * kHourNs));
   // After a long pause, and when the time of the host goes back.
-  EXPECT_TRUE(Goes(sent, "a", 1, 100 * kHourNs));
+  EXPECT_TRUE(Goes(sent, "a", 1, 200 * kHourNs));
   EXPECT_TRUE(Goes(sent, "a", 1, kHourNs));
+}
+
+TEST(SentStacksTest, NoStackGoesOutTwiceADay) {
+  SentStacks sent;
+  std::map<std::uint64_t, std::uint64_t> last;  // hours, by stack
+  for (std::uint64_t hour = 1; hour < 24 * 14; ++hour)
+    for (std::uint64_t stack = hour % 7; stack < 40; stack += 7) {
+      if (!Goes(sent, "a", stack, hour * kHourNs)) continue;
+      if (last.contains(stack)) {
+        EXPECT_GE(hour - last[stack], 24u) << stack;
+        EXPECT_LE(hour - last[stack], 48u + 7) << stack;
+      }
+      last[stack] = hour;
+    }
+  EXPECT_EQ(last.size(), 40u);
 }
 
 TEST(SentStacksTest, AStackGoesWithEachPayloadUntilOneIsDelivered) {
