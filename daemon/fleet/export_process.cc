@@ -109,14 +109,15 @@ void KeepToBudget(std::size_t exports) {
   (void)::setrlimit(RLIMIT_AS, &limit);
 }
 
-std::unique_ptr<Target> MakeTarget(const ExportSettings& settings, const std::string& host) {
+std::unique_ptr<Target> MakeTarget(const ExportSettings& settings, const std::string& host,
+                                   const std::string& folder) {
   switch (settings.kind) {
     case TargetKind::kFiles:
       return std::make_unique<FilesTarget>(settings, host);
     case TargetKind::kOtlpGrpc:
       return std::make_unique<OtlpGrpcTarget>(settings);
     case TargetKind::kClickHouse:
-      return std::make_unique<ClickHouseTarget>(settings, host);
+      return std::make_unique<ClickHouseTarget>(settings, host, folder);
     case TargetKind::kPyroscopeGrpc:
     case TargetKind::kPyroscopeHttp:
       return std::make_unique<PyroscopeTarget>(settings);
@@ -160,7 +161,7 @@ void RunExport(const ExportPlan& plan, std::size_t index, const Clock& clock, Re
                      .grace_ns = plan.grace_ns,
                      .relabelling = *std::move(relabelling),
                      .rules = plan.rules,
-                     .target = MakeTarget(settings, plan.host),
+                     .target = MakeTarget(settings, plan.host, folder),
                      .random = [&random] { return random(); }},
                     clock);
   for (;;) {

@@ -23,8 +23,8 @@ void ContentHash::Text(std::string_view text) {
   bytes_ += text;
 }
 
-std::uint64_t ContentHash::Hash() const {
-  const Hash128 hash = HashBytes(bytes_);
+std::uint64_t ContentHash::Of(std::string_view bytes) {
+  const Hash128 hash = HashBytes(bytes);
   std::uint64_t number = 0;
   for (std::size_t i = 0; i < sizeof(number); ++i)
     number = number << kBits | std::to_integer<std::uint64_t>(hash[i]);

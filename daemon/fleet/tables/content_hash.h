@@ -15,7 +15,9 @@ class ContentHash {
 
   [[nodiscard]] const std::string& bytes() const { return bytes_; }
   // The first 8 bytes, as a big-endian number, of their XXH3 of 128 bits (canonical form).
-  [[nodiscard]] std::uint64_t Hash() const;
+  [[nodiscard]] std::uint64_t Hash() const { return Of(bytes_); }
+  // The same of bytes that are there already.
+  [[nodiscard]] static std::uint64_t Of(std::string_view bytes);
 
  private:
   std::string bytes_;

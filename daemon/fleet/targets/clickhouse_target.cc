@@ -1,5 +1,7 @@
 #include "daemon/fleet/targets/clickhouse_target.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -8,6 +10,7 @@
 
 #include "daemon/aggregate/stable_hash.h"
 #include "daemon/base/files.h"
+#include "daemon/fleet/spool/spool.h"
 #include "daemon/fleet/tables/sections.h"
 #include "daemon/fleet/tables/table_encoder.h"
 
@@ -15,6 +18,10 @@ namespace profd::fleet {
 namespace {
 
 constexpr long kTooLarge = 413;  // of HTTP: a proxy in between
+constexpr int kNoTable = 60;
+constexpr int kNoDatabase = 81;
+// Between two writes of the file of what was sent: after a crash the stacks of that time go again.
+constexpr std::uint64_t kSavePauseNs = 600ull * 1'000'000'000;
 // Codes that say that the bytes are wrong, in any version of the server.
 constexpr std::array kBadRows = {
     6,    // cannot parse text
@@ -46,8 +53,8 @@ constexpr std::string_view kPartOfCluster =
     "server that takes them";
 constexpr std::array kHints = {
     Hint{16, "the tables are older than profd: `profctl fleet init` brings them up to date"},
-    Hint{60, "`profctl fleet init` creates the tables"},
-    Hint{81, "`profctl fleet init` creates the database"},
+    Hint{kNoTable, "`profctl fleet init` creates the tables"},
+    Hint{kNoDatabase, "`profctl fleet init` creates the database"},
     Hint{115, "the server is too old: the tables need 24.8 or newer"},
     Hint{164, "the user must be allowed to write: `profctl fleet grant` prints how"},
     Hint{192, "no such user: see USER@ in the target"},
@@ -77,10 +84,16 @@ std::string Token(std::string_view host, const SpoolEntry& entry, const Section&
 
 }  // namespace
 
-ClickHouseTarget::ClickHouseTarget(const ExportSettings& settings, std::string host)
+ClickHouseTarget::ClickHouseTarget(const ExportSettings& settings, std::string host,
+                                   std::string folder)
     : settings_(settings),
       host_(std::move(host)),
-      client_(settings.clickhouse, {}, settings.tls_files) {}
+      receiver_(settings.clickhouse.url + "\n" + settings.clickhouse.database + "\n" +
+                settings.clickhouse.cluster),
+      file_(std::move(folder) + "/sent_stacks"),
+      client_(settings.clickhouse, {}, settings.tls_files) {
+  if (const auto bytes = ReadFile(file_, SentStacks::kMostBytes)) sent_.Unpack(*bytes, receiver_);
+}
 
 Result<EncodedProfile> ClickHouseTarget::Encode(const ExportProfile& profile) {
   EncodedProfile encoded;
@@ -120,10 +133,25 @@ Verdict ClickHouseTarget::Send(const SpoolEntry& entry, std::uint64_t number) {
                                   {"insert_deduplication_token", Token(host_, entry, section)}},
                      .timeout = settings_.timeout,
                      .most_answer_bytes = 1u << 20});
-    if (!answer.ok()) return VerdictOfClickHouse(answer.failure);
+    if (answer.ok()) continue;
+    // The tables that come in their place have no stacks.
+    if (answer.failure.code == kNoTable || answer.failure.code == kNoDatabase) {
+      sent_.Forget();
+      ::unlink(file_.c_str());
+      saved_unix_ns_ = 0;
+    }
+    return VerdictOfClickHouse(answer.failure);
   }
   sent_.Delivered(entry.payload);
+  SaveSent(entry.from_unix_ns);
   return {};
+}
+
+void ClickHouseTarget::SaveSent(std::uint64_t unix_ns) {
+  // The time of the host may go back.
+  if (unix_ns - saved_unix_ns_ < kSavePauseNs || !sent_.TakeChanged()) return;
+  // Of a file that cannot be written stacks go out once more after a start: nothing is lost.
+  if (WriteWhole(file_, sent_.Pack(receiver_))) saved_unix_ns_ = unix_ns;
 }
 
 Verdict VerdictOfClickHouse(const ClickHouseFailure& failure) {

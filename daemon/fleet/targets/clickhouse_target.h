@@ -17,17 +17,25 @@ namespace profd::fleet {
 // on behind what the one before it was answered for.
 class ClickHouseTarget : public Target {
  public:
-  ClickHouseTarget(const ExportSettings& settings, std::string host);
+  // `folder`: of the export. The file `sent_stacks` in it keeps from start to start which stacks
+  // the tables have; without it, or for other tables, all stacks go out once more.
+  ClickHouseTarget(const ExportSettings& settings, std::string host, std::string folder);
 
   [[nodiscard]] Paths paths() const override { return Paths::kKept; }
   [[nodiscard]] Result<EncodedProfile> Encode(const ExportProfile& profile) override;
   [[nodiscard]] Verdict Send(const SpoolEntry& entry, std::uint64_t number) override;
 
  private:
+  // After an entry of this time.
+  void SaveSent(std::uint64_t unix_ns);
+
   const ExportSettings settings_;
   const std::string host_;
+  const std::string receiver_;  // distinguishes the tables from others
+  const std::string file_;      // of what was sent
   ClickHouseClient client_;
   SentStacks sent_;
+  std::uint64_t saved_unix_ns_ = 0;
   std::uint64_t number_ = 0;  // of the entry of the last try
   std::size_t done_ = 0;      // of its inserts
 };

@@ -139,6 +139,7 @@ class ClickHouseTargetTest : public ::testing::Test {
     EXPECT_EQ(encoded->payloads.size(), 1u);
     return {.from_unix_ns = store::kStartUnixNs, .payload = std::move(encoded->payloads[0])};
   }
+  std::string Folder() const { return folder_.Path(""); }
   std::vector<std::string> Tables(const std::vector<Server::Request>& requests) {
     std::vector<std::string> tables;
     for (const auto& request : requests) tables.push_back(request.Table());
@@ -151,7 +152,7 @@ class ClickHouseTargetTest : public ::testing::Test {
 };
 
 TEST_F(ClickHouseTargetTest, InsertsTablesInTheirOrderWithTokens) {
-  ClickHouseTarget target(settings_, "web-1");
+  ClickHouseTarget target(settings_, "web-1", Folder());
   const SpoolEntry entry = Entry(target);
   EXPECT_EQ(target.Send(entry, 1).kind, Kind::kSent);
   const auto requests = server_.TakeRequests();
@@ -172,7 +173,7 @@ TEST_F(ClickHouseTargetTest, InsertsTablesInTheirOrderWithTokens) {
 
 // Tables of version 2 have neither the table nor the column: the first of them is what is said.
 TEST_F(ClickHouseTargetTest, PathsGoBeforeTheRowsThatHaveThem) {
-  ClickHouseTarget target(settings_, "web-1");
+  ClickHouseTarget target(settings_, "web-1", Folder());
   EXPECT_EQ(target.paths(), Paths::kKept);
   auto encoded =
       target.Encode(MakeExportProfile(store::MakeWindow(0, {.wakers = true}), What::kWall,
@@ -190,7 +191,7 @@ TEST_F(ClickHouseTargetTest, PathsGoBeforeTheRowsThatHaveThem) {
 }
 
 TEST_F(ClickHouseTargetTest, AnotherTryHasTheSameTokensAndGoesOn) {
-  auto target = std::make_unique<ClickHouseTarget>(settings_, "web-1");
+  auto target = std::make_unique<ClickHouseTarget>(settings_, "web-1", Folder());
   const SpoolEntry entry = Entry(*target);
   server_.AnswerNext("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n");
   server_.AnswerNext(Failure(503, 241));
@@ -214,7 +215,7 @@ TEST_F(ClickHouseTargetTest, AnotherTryHasTheSameTokensAndGoesOn) {
   }
   // After a start it begins with the first table again.
   target.reset();
-  ClickHouseTarget started(settings_, "web-1");
+  ClickHouseTarget started(settings_, "web-1", Folder());
   EXPECT_EQ(started.Send(entry, 5).kind, Kind::kSent);
   const auto again = server_.TakeRequests();
   ASSERT_EQ(again.size(), 4u);
@@ -224,7 +225,7 @@ TEST_F(ClickHouseTargetTest, AnotherTryHasTheSameTokensAndGoesOn) {
 
 // So no entry of the spool rests on another one, which may be dropped.
 TEST_F(ClickHouseTargetTest, StacksGoOutUntilTheServerHasThem) {
-  ClickHouseTarget target(settings_, "web-1");
+  ClickHouseTarget target(settings_, "web-1", Folder());
   const SpoolEntry first = Entry(target);
   EXPECT_EQ(UnpackSections(first.payload)->size(), 4u);
   EXPECT_EQ(UnpackSections(Entry(target).payload)->size(), 4u);
@@ -236,9 +237,75 @@ TEST_F(ClickHouseTargetTest, StacksGoOutUntilTheServerHasThem) {
   EXPECT_EQ(UnpackSections(Entry(target).payload)->size(), 3u);
 }
 
+TEST_F(ClickHouseTargetTest, AfterAStartStacksOfBeforeDoNotGoOutAgain) {
+  const auto sections = [&](const ExportSettings& settings) {
+    ClickHouseTarget started(settings, "web-1", Folder());
+    return UnpackSections(Entry(started).payload)->size();
+  };
+  {
+    ClickHouseTarget target(settings_, "web-1", Folder());
+    const SpoolEntry entry = Entry(target);
+    EXPECT_EQ(sections(settings_), 4u) << "not delivered yet";
+    EXPECT_EQ(target.Send(entry, 1).kind, Kind::kSent);
+  }
+  EXPECT_EQ(sections(settings_), 3u);
+  ExportSettings other = settings_;
+  other.clickhouse.database = "other";
+  EXPECT_EQ(sections(other), 4u);
+  other = settings_;
+  other.clickhouse.url += "1";
+  EXPECT_EQ(sections(other), 4u);
+  other = settings_;
+  other.clickhouse.user = "elsewhere";
+  EXPECT_EQ(sections(other), 3u) << "the tables are the same";
+  std::string bytes = folder_.Read("sent_stacks");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  folder_.Write("sent_stacks", bytes);
+  EXPECT_EQ(sections(settings_), 4u) << "damaged";
+}
+
+TEST_F(ClickHouseTargetTest, TablesThatAreMadeAgainGetAllStacks) {
+  for (const int code : {60, 81}) {
+    ClickHouseTarget target(settings_, "web-1", Folder());
+    EXPECT_EQ(target.Send(Entry(target), 1).kind, Kind::kSent);
+    const SpoolEntry next = Entry(target);
+    EXPECT_EQ(UnpackSections(next.payload)->size(), 3u);
+    server_.AnswerNext(Failure(404, code));
+    EXPECT_EQ(target.Send(next, 2).kind, Kind::kLater);
+    EXPECT_FALSE(folder_.Names().contains("sent_stacks"));
+    EXPECT_EQ(UnpackSections(Entry(target).payload)->size(), 4u) << code;
+  }
+}
+
+// Not after each window, of which most have some new stack.
+TEST_F(ClickHouseTargetTest, TheFileIsWrittenEveryTenMinutes) {
+  ClickHouseTarget target(settings_, "web-1", Folder());
+  constexpr std::uint64_t kMinute = 60ull * 1'000'000'000;
+  std::size_t wakers = 0;
+  const auto send = [&](std::uint64_t minute) {
+    auto encoded = target.Encode(
+        MakeExportProfile(store::MakeWindow(0, {.wakers = wakers++ % 2 == 1}), What::kWall,
+                          *Relabelling::Make({}), nullptr, target.paths()));
+    EXPECT_EQ(target
+                  .Send({.from_unix_ns = store::kStartUnixNs + minute * kMinute,
+                         .payload = std::move(encoded->payloads[0])},
+                        minute + 1)
+                  .kind,
+              Kind::kSent);
+    return folder_.Read("sent_stacks").size();
+  };
+  const std::size_t first = send(0);
+  EXPECT_GT(first, 50u);
+  EXPECT_EQ(send(1), first) << "it has paths, and so more to send";
+  EXPECT_EQ(send(9), first);
+  const std::size_t second = send(10);
+  EXPECT_GT(second, first);
+  EXPECT_EQ(send(30), second);
+}
+
 TEST_F(ClickHouseTargetTest, InAClusterRowsGoToTheServersOwnTables) {
   settings_.clickhouse.cluster = "fleet";
-  ClickHouseTarget target(settings_, "web-1");
+  ClickHouseTarget target(settings_, "web-1", Folder());
   EXPECT_EQ(target.Send(Entry(target), 1).kind, Kind::kSent);
   EXPECT_EQ(Tables(server_.TakeRequests()),
             (std::vector<std::string>{"stack_local", "sample_local", "clock_local",
@@ -246,12 +313,12 @@ TEST_F(ClickHouseTargetTest, InAClusterRowsGoToTheServersOwnTables) {
 }
 
 TEST_F(ClickHouseTargetTest, DamageAndBadHeadersAreSaid) {
-  ClickHouseTarget target(settings_, "web-1");
+  ClickHouseTarget target(settings_, "web-1", Folder());
   const Verdict damaged = target.Send({.payload = "x"}, 1);
   EXPECT_EQ(damaged.kind, Kind::kRefused);
   EXPECT_EQ(damaged.cause, "spool_damaged");
   settings_.headers_from = {folder_.Path("none")};
-  ClickHouseTarget other(settings_, "web-1");
+  ClickHouseTarget other(settings_, "web-1", Folder());
   EXPECT_EQ(other.Send(Entry(other), 1).kind, Kind::kLater);
   EXPECT_TRUE(server_.TakeRequests().empty());
 }

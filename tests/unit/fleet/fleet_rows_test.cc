@@ -225,6 +225,60 @@ TEST(SentStacksTest, ManyStacksAreForgotten) {
   EXPECT_TRUE(sent.Take("", 0, kHourNs));
 }
 
+TEST(SentStacksTest, AFileHasAllThatTheReceiverHas) {
+  SentStacks sent;
+  EXPECT_FALSE(sent.TakeChanged());
+  EXPECT_TRUE(Goes(sent, "a", 1, kHourNs));
+  EXPECT_TRUE(sent.TakeChanged());
+  EXPECT_FALSE(sent.TakeChanged());
+  EXPECT_FALSE(Goes(sent, "a", 1, 2 * kHourNs));
+  EXPECT_FALSE(sent.TakeChanged());
+  EXPECT_TRUE(Goes(sent, "b", 1, 26 * kHourNs));
+  EXPECT_TRUE(sent.Take("a", 2, 26 * kHourNs)) << "on its way";
+  const std::string file = sent.Pack("tables");
+  SentStacks started;
+  started.Unpack(file, "tables");
+  EXPECT_FALSE(started.TakeChanged());
+  EXPECT_FALSE(started.Take("a", 1, 27 * kHourNs));
+  EXPECT_FALSE(started.Take("b", 1, 27 * kHourNs));
+  EXPECT_TRUE(started.Take("a", 2, 27 * kHourNs));
+  EXPECT_EQ(started.Pack("tables").size(), file.size());
+  // The days go on while nothing runs.
+  EXPECT_TRUE(started.Take("a", 1, 51 * kHourNs));
+  EXPECT_FALSE(started.Take("b", 1, 51 * kHourNs));
+}
+
+TEST(SentStacksTest, OfAFileThatIsDamagedNothingCounts) {
+  SentStacks sent;
+  for (std::uint64_t hash = 0; hash < 20; ++hash) EXPECT_TRUE(Goes(sent, "", hash, kHourNs));
+  const std::string file = sent.Pack("tables");
+  const auto knows = [](const std::string& bytes, const std::string& receiver) {
+    SentStacks started;
+    started.Unpack(bytes, receiver);
+    return !started.Take("", 7, kHourNs);
+  };
+  EXPECT_TRUE(knows(file, "tables"));
+  EXPECT_FALSE(knows(file, "other tables"));
+  for (std::size_t i = 0; i < file.size(); ++i) {
+    std::string bytes = file;
+    bytes[i] = static_cast<char>(bytes[i] ^ 1);
+    EXPECT_FALSE(knows(bytes, "tables")) << i;
+    EXPECT_FALSE(knows(file.substr(0, i), "tables")) << i;
+  }
+  EXPECT_FALSE(knows(file + '\0', "tables"));
+  EXPECT_FALSE(knows(std::string(SentStacks::kMostBytes + 1, 'x'), "tables"));
+}
+
+TEST(SentStacksTest, AFileIsBounded) {
+  SentStacks sent;
+  for (std::uint64_t hash = 0; hash < 149'000; ++hash) EXPECT_TRUE(Goes(sent, "", hash, kHourNs));
+  const std::string file = sent.Pack("tables");
+  EXPECT_LE(file.size(), SentStacks::kMostBytes);
+  SentStacks started;
+  started.Unpack(file, "tables");
+  EXPECT_FALSE(started.Take("", 148'999, kHourNs));
+}
+
 TEST(RowBinaryTest, BytesAreThoseOfTheFormat) {
   RowBinary row;
   row.Int8(-1);
