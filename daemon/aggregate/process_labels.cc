@@ -40,14 +40,15 @@ std::string_view NodeOf(const ProfileProcess& process, std::string_view pod,
 }
 
 // Attributes of a resource that are labels under their own names.
-constexpr std::array<std::string_view, 14> kOfResource{
-    "service.name",         "service.version",
-    "service.namespace",    "service.instance.id",
-    "container.name",       "container.image.name",
-    "container.image.tags", "deployment.environment",
-    "k8s.container.name",   "deployment.environment.name",
-    "k8s.deployment.name",  "k8s.namespace.name",
-    "k8s.node.name",        "k8s.pod.name"};
+constexpr std::array<std::string_view, 15> kOfResource{
+    "service.name",           "service.version",
+    "service.namespace",      "service.instance.id",
+    "container.name",         "container.image.name",
+    "container.image.tags",   "deployment.environment",
+    "k8s.container.name",     "deployment.environment.name",
+    "k8s.deployment.name",    "k8s.namespace.name",
+    "k8s.node.name",          "k8s.pod.name",
+    "cloud.availability_zone"};
 constexpr std::size_t kMaxOthers = 16;
 constexpr std::string_view kOthers = "__resource.";
 // What the libraries of OpenTelemetry say when nothing names the service.

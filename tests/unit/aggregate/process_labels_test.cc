@@ -71,6 +71,14 @@ TEST(GivenLabels, AServiceNamesItselfAndTheRuntimeNamesThePod) {
                                  {"service.version", "7"}}));
 }
 
+TEST(GivenLabels, AServiceSaysItsZone) {
+  const Map resource{{"cloud.availability_zone", "eu-1a"}, {"cloud.region", "eu-1"}};
+  ProfileProcess process;
+  GiveLabels(&resource, nullptr, process);
+  EXPECT_EQ(process.labels,
+            (Map{{"__resource.cloud.region", "eu-1"}, {"cloud.availability_zone", "eu-1a"}}));
+}
+
 TEST(GivenLabels, ANameThatOnlySaysThatThereIsNoneIsNone) {
   const Map resource{{"service.name", "unknown_service:java"}};
   ProfileProcess process;

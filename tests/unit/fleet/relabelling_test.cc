@@ -53,6 +53,14 @@ TEST(RelabellingTest, SourcesAreJoinedAndMissingOnesEmpty) {
   EXPECT_EQ(joined("").at("joined"), "cartweb-1");
 }
 
+// As deploy/fleet/receivers.md has it for the zone of a host.
+TEST(RelabellingTest, WithoutSourcesALabelIsSetForAllProcesses) {
+  const RelabelRule rule{.target_label = "cloud.availability_zone", .replacement = "eu-1a"};
+  EXPECT_EQ(Applied({rule})->at("cloud.availability_zone"), "eu-1a");
+  EXPECT_EQ(Applied({rule}, {{"cloud.availability_zone", "x"}}),
+            (Labels{{"cloud.availability_zone", "eu-1a"}}));
+}
+
 TEST(RelabellingTest, ReplaceExpandsGroupsByNumberAndName) {
   const auto replaced = [](const std::string& replacement) {
     return Applied({{.source_labels = {"host.name"},
