@@ -14,6 +14,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from exporting_profd import ExportingProfd, PprofSums  # noqa: E402
 
 SERVICE = "exported-program"
+MOST_BYTES = 20 << 20  # of a request over HTTP
 CONFIG = """
 receivers:
   otlp:
@@ -43,7 +44,7 @@ def free_port():
 
 @unittest.skipIf(collector() is None, "there is no OpenTelemetry Collector: scripts/collector --build makes one")
 class Collector(ExportingProfd):
-    def start_collector(self, most_bytes=20 << 20):
+    def start_collector(self, most_bytes=MOST_BYTES):
         ports = free_port(), free_port()
         with open(self.path("collector.yaml"), "w", encoding="utf-8") as file:
             file.write(CONFIG % (*ports, most_bytes, self.path("collected.json")))

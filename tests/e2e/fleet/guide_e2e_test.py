@@ -11,7 +11,7 @@ import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
-from collector_e2e_test import CONFIG as COLLECTOR_CONFIG, collector  # noqa: E402
+from collector_e2e_test import CONFIG as COLLECTOR_CONFIG, MOST_BYTES, collector  # noqa: E402
 from exporting_profd import ExportingProfd  # noqa: E402
 from clickhouse_store import Store, missing  # noqa: E402
 from running_profd import BINARIES, PROFD  # noqa: E402
@@ -55,6 +55,7 @@ class Guide(ExportingProfd):
         if why := missing():
             self.skipTest(why)
         self.store = self.enterContext(Store(port=STORE))
+        self.no_collector = ""
 
     def shell(self, text):
         """In a folder of its own, with profctl on the path; returns what each command prints."""
@@ -78,7 +79,7 @@ class Guide(ExportingProfd):
     def start_hosts(self):
         """A profd for each host, with the guide's configuration. Its windows are final sooner, so that the test is."""
         table, = blocks("toml")
-        if not self.collecting:
+        if self.no_collector:
             table = table[:table.index("# As many as you like")]
         rule = '[[export.relabel]]\naction = "keep"\nsource_labels = ["service.instance.id"]\nregex = "{}"\n'
         for host in HOSTS:
@@ -94,11 +95,15 @@ class Guide(ExportingProfd):
             self.addCleanup(daemon.kill)
 
     def start_collector(self):
-        self.collecting = collector() is not None and not taken(RECEIVER)
-        if not self.collecting:
+        """Unless there is none: then `no_collector` says why."""
+        if collector() is None:
+            self.no_collector = "there is no OpenTelemetry Collector: scripts/collector --build makes one"
+        elif taken(RECEIVER):
+            self.no_collector = f"port {RECEIVER} of the guide is taken"
+        if self.no_collector:
             return
         with open(self.path("collector.yaml"), "w", encoding="utf-8") as file:
-            file.write(COLLECTOR_CONFIG % (RECEIVER, RECEIVER + 1, self.path("collected.json")))
+            file.write(COLLECTOR_CONFIG % (RECEIVER, RECEIVER + 1, MOST_BYTES, self.path("collected.json")))
         process = subprocess.Popen([collector(), "--config", self.path("collector.yaml"),
                                     "--feature-gates=+service.profilesSupport"], stderr=subprocess.DEVNULL)
         self.addCleanup(process.wait)
@@ -127,7 +132,9 @@ class Guide(ExportingProfd):
         for name in ("price_of", "render_page", "await_request"):
             self.assertIn(name, picture)
         self.check_what_grew(done.stdout)
-        if self.collecting:
+        with self.subTest("the Collector of the guide"):
+            if self.no_collector:
+                self.skipTest(self.no_collector)
             self.await_true(lambda: os.path.exists(self.path("collected.json")) and os.path.getsize(self.path("collected.json")),
                             "the Collector's file")
             with open(self.path("collected.json"), encoding="utf-8") as file:

@@ -13,6 +13,8 @@ class Some(unittest.TestCase):
     def test_good(self): pass
     def test_bad(self): self.fail("no")
     def test_left_out(self): self.skipTest("why not")
+    def test_half(self):
+        with self.subTest("other half"): self.skipTest("not here")
 """
 
 
@@ -32,7 +34,8 @@ class RunUnittest(unittest.TestCase):
     def test_all(self):
         for filtered in ({}, {"GTEST_FILTER": "*"}):
             self.assertEqual(self.results(**filtered), (1, {
-                "cases.Some.test_good": [], "cases.Some.test_bad": ["failure"], "cases.Some.test_left_out": ["skipped"]}))
+                "cases.Some.test_good": [], "cases.Some.test_bad": ["failure"], "cases.Some.test_left_out": ["skipped"],
+                "cases.Some.test_half": [], "cases.Some.test_half [other half]": ["skipped"]}))
 
     def test_chosen_cases(self):
         self.assertEqual(self.results(GTEST_FILTER="cases.Some.test_good:cases.Some.test_left_out"), (0, {
