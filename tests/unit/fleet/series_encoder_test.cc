@@ -203,6 +203,65 @@ TEST(SeriesEncoderTest, NoProfileHasMoreSamplesThanTheReceiverTakes) {
   EXPECT_EQ(sum, TotalNs(profile));
 }
 
+// Rows of stacks that are all different, more than one profile may have.
+ExportProfile Many(std::size_t rows) {
+  ExportProfile profile{.start_unix_ns = store::kStartUnixNs, .duration_ns = 60'000'000'000};
+  profile.label_sets = {{{"service.name", "cart"}}};
+  profile.threads = {"main"};
+  profile.nodes = {{}};
+  profile.frames.reserve(rows);
+  profile.nodes.reserve(rows + 1);
+  profile.rows.reserve(rows);
+  for (std::uint32_t i = 0; i < rows; ++i) {
+    profile.frames.push_back({.name = "f" + std::to_string(i), .module = "/bin/cart"});
+    profile.nodes.push_back({0, i});
+    profile.rows.push_back({.node = i + 1, .count = 1, .ns = 1'000 + i});
+  }
+  return profile;
+}
+
+TEST(SeriesEncoderTest, PyroscopeGetsSixteenThousandSamplesAtMost) {
+  constexpr std::size_t kMost = 16'000;
+  for (const std::size_t rows : {kMost, kMost + 1, 3 * kMost}) {
+    const ExportProfile profile = Many(rows);
+    PyroscopeTarget target(SettingsOf(1u << 30));
+    const auto encoded = target.Encode(profile);
+    ASSERT_TRUE(encoded);
+    Pushed pushed;
+    for (const std::string& payload : encoded->payloads) ReadPyroscope(payload, pushed, kMost);
+    EXPECT_EQ(pushed.profiles == 1, rows == kMost) << rows;
+    EXPECT_EQ(pushed.sums, SumsOf(profile));
+    EXPECT_EQ(pushed.ids.size(), pushed.profiles);
+  }
+}
+
+TEST(SeriesEncoderTest, PyroscopeGetsThirtyLabelsOfTwoKilobytesAtMost) {
+  ExportProfile profile = Many(1);
+  for (int i = 10; i < 50; ++i)
+    profile.label_sets[0]["team." + std::to_string(i)] = std::string(5'000, 'x');
+  ExportSettings settings = SettingsOf(1u << 30);
+  settings.relabel = {{.action = RelabelAction::kLabelKeep, .regex = ".*"}};
+  const auto labels = [&] {
+    PyroscopeTarget target(settings);
+    push::PyroscopeRequest request;
+    EXPECT_TRUE(request.ParseFromString(target.Encode(profile)->payloads[0]));
+    EXPECT_EQ(request.series_size(), 1);
+    Labels found;
+    for (const auto& label : request.series(0).labels()) found[label.name()] = label.value();
+    for (const auto& [name, value] : found) EXPECT_LE(value.size(), 2'048u) << name;
+    return found;
+  };
+  const Labels named = labels();
+  EXPECT_LE(named.size(), 30u);
+  EXPECT_EQ(named.at("service_name"), "cart");
+  EXPECT_EQ(named.at("__name__"), "process_cpu");
+  EXPECT_EQ(named.at("team_10").size(), 2'048u);
+  profile.label_sets[0].erase("service.name");
+  const Labels unnamed = labels();
+  EXPECT_EQ(unnamed.size(), 30u);
+  EXPECT_EQ(unnamed.at("service_name"), "unknown_service");
+}
+
 TEST(SeriesEncoderTest, PyroscopeRequestsAreHalvedDownToOneSample) {
   ExportProfile profile = Exported();
   profile.gaps = {{"spool_full", 90'000'000'000}};
