@@ -42,6 +42,62 @@ def free_port():
         return found.getsockname()[1]
 
 
+# Fields of an OTLP request that are an index, or a list of them, and the table that it is of.
+INDEXES = {"mappingIndex": "mappingTable", "functionIndex": "functionTable", "stackIndex": "stackTable", "linkIndex": "linkTable",
+           "locationIndices": "locationTable", "attributeIndices": "attributeTable"}
+
+
+def check_indexes(request):
+    """Every index of a request, in every table and profile; returns how many there are, by field."""
+    tables = request["dictionary"]
+    seen = collections.Counter()
+
+    def walk(holder):
+        for item in holder if isinstance(holder, list) else []:
+            walk(item)
+        for field, value in holder.items() if isinstance(holder, dict) else []:
+            is_text = field.endswith("Strindex")
+            if not is_text and field not in INDEXES:
+                if re.search(r"ind(ex|ices)$", field, re.IGNORECASE):
+                    raise AssertionError(f"{field} is an index of no table that is known")
+                walk(value)
+                continue
+            table = tables.get("stringTable" if is_text else INDEXES[field], [])
+            for index in value if isinstance(value, list) else [value]:
+                seen[field] += 1
+                if not isinstance(index, int) or not 0 <= index < len(table):
+                    raise AssertionError(f"{field} is {index!r}, of {len(table)}")
+
+    walk(request)
+    def is_nothing(value):
+        return all(map(is_nothing, value.values())) if isinstance(value, dict) else value in ("", 0, "0", [])
+
+    # The first entry of each table is what 0 stands for.
+    for name, table in tables.items():
+        if table and not is_nothing(table[0]):
+            raise AssertionError(f"{name} begins with {table[0]}")
+    return seen
+
+
+class Indexes(unittest.TestCase):
+    """That the check finds what it is for."""
+
+    def test_wrong_indexes_are_found(self):
+        def request(**fields):
+            mapping = {"filenameStrindex": 1, "attributeIndices": [1]}
+            dictionary = {"stringTable": ["", "a"], "mappingTable": [{}, mapping], "attributeTable": [{}, {"keyStrindex": 1}]}
+            return {"dictionary": {**dictionary, **fields}, "resourceProfiles": [{"resource": {}}]}
+
+        self.assertEqual(check_indexes(request()), {"filenameStrindex": 1, "attributeIndices": 1, "keyStrindex": 1})
+        for wrong in ({"mappingTable": [{}, {"filenameStrindex": 2}]}, {"mappingTable": [{}, {"filenameStrindex": -1}]},
+                      {"mappingTable": [{}, {"attributeIndices": [1, -1]}]}, {"functionTable": [{}, {"systemNameStrindex": 2}]},
+                      {"locationTable": [{}, {"mappingIndex": 2}]}, {"locationTable": [{}, {"lines": [{"functionIndex": 1}]}]},
+                      {"stackTable": [{}, {"locationIndices": [0]}]}, {"stackTable": [{}, {"locationIndices": ["0"]}]},
+                      {"linkTable": [{"traceId": "a"}]}, {"stringTable": ["x", "a"]}, {"stackTable": [{}, {"otherIndex": 0}]}):
+            with self.subTest(wrong=wrong), self.assertRaises(AssertionError):
+                check_indexes(request(**wrong))
+
+
 @unittest.skipIf(collector() is None, "there is no OpenTelemetry Collector: scripts/collector --build makes one")
 class Collector(ExportingProfd):
     def start_collector(self, most_bytes=MOST_BYTES):
@@ -67,6 +123,7 @@ class Collector(ExportingProfd):
         """{begin: sums by service and state}. Resources have texts, or indexes of them."""
         tables = request["dictionary"]
         texts = tables["stringTable"]
+        self.indexes.update(check_indexes(request))
 
         def text(holder, plain, index):
             return texts[holder[index]] if index in holder else holder.get(plain, "")
@@ -113,6 +170,7 @@ class Collector(ExportingProfd):
         self.compare(f'name = "http"\nto = "otlp+http://127.0.0.1:{http}"\ninterval = "2s"\n', halved=True)
 
     def compare(self, export, halved=False):
+        self.indexes = collections.Counter()
         self.run_program()
         self.export(export, self.files())
         self.await_true(lambda: len({begin for request in self.collected() for begin in self.sums(request)}) >= 4,
@@ -131,6 +189,8 @@ class Collector(ExportingProfd):
         for begin in common:
             self.assertEqual(collected[begin], files[begin].by_state)
         self.assertGreater(collected[common[-1]][SERVICE, "blocked"], 0)
+        for field in (*sorted(INDEXES.keys() - {"linkIndex"}), "nameStrindex", "filenameStrindex", "keyStrindex", "typeStrindex"):
+            self.assertGreater(self.indexes[field], 0, field)
         self.assertIsNone(re.search(r"fails:|never sent", self.status()))
 
 
