@@ -2,7 +2,6 @@
 
 #include <utility>
 
-#include "client/cli/values.h"
 #include "client/commands/common/fleet_reports.h"
 #include "client/commands/common/wait_reports.h"
 
@@ -22,11 +21,10 @@ WaitsVerb::WaitsVerb()
                "each group of threads it shows why they wait, who ends these waits, and "
                "where the time goes in the end: the thread that ended the wait may itself "
                "have waited, for another one. A .dot or .svg file has it as a graph. Of a fleet "
-               "the same table is of the hosts whose history is in hook mode, without the numbers "
-               "of "
-               "waits and of spurious wake-ups, which are not exported; where no host is, it shows "
-               "why threads wait and where: snapshot mode, the default, does not see who ends a "
-               "wait.",
+               "the same is of the hosts whose history is in hook mode, without the numbers of "
+               "waits and of spurious wake-ups, which are not exported; where no host is, the "
+               "table shows why threads wait and where, and there is no graph: snapshot mode, the "
+               "default, does not see who ends a wait.",
            .footer = "Examples:\n"
                      "  profctl waits 1234\n"
                      "  profctl waits out.json -o waits.svg\n"
@@ -40,11 +38,6 @@ WaitsVerb::WaitsVerb()
 }
 
 Result<void> WaitsVerb::Take() {
-  const std::string& format = source().format;
-  if (source().fleet.requested() &&
-      (!source().files.empty() || (!format.empty() && format != "table" && format != "json")))
-    return Usage("of a fleet waits are a table, or json with -f json, on standard output",
-                 "profctl query --fleet --state blocked -o waits.svg draws their stacks");
   OutputOptions output;
   output.report = Report::kWaits;
   return TakeSource(std::move(output), "");
@@ -53,7 +46,7 @@ Result<void> WaitsVerb::Take() {
 int WaitsVerb::Run(const Context& context) {
   if (!source().fleet.requested()) return AnySourceVerb::Run(context);
   const auto& options = std::get<QueryOptions>(this->options());
-  return RunFleetWaits({*options.fleet, source().format == "json"}, context);
+  return RunFleetWaits({*options.fleet, options.output}, context);
 }
 
 }  // namespace profd::client

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "client/commands/common/fleet_session.h"
+#include "client/commands/common/output_plan.h"
 #include "client/commands/common/profile_report.h"
 #include "client/commands/common/wait_reports.h"
 #include "client/fleet/function_table.h"
@@ -16,6 +17,7 @@
 #include "client/profile/stack_names.h"
 #include "client/screens/summary/hot_paths.h"
 #include "client/system/exit_code.h"
+#include "client/system/invoking_user.h"
 #include "client/system/output_file.h"
 #include "client/system/terminal.h"
 #include "client/text/number.h"
@@ -70,6 +72,42 @@ std::string PathLines(const v1::Profile& profile, const ServiceTableOptions& loo
   return text;
 }
 
+Result<v1::Profile> AskBlocked(FleetSession& session) {
+  FleetQuestion question = session.question();
+  question.state = "blocked";
+  return session.Ask(question);
+}
+
+// One text for people or programs, which has more than who ends waits.
+bool IsTable(const std::vector<Output>& outputs) {
+  return outputs.size() == 1 && outputs[0].path == "-" &&
+         (outputs[0].report == Report::kWaits || outputs[0].report == Report::kWaitsJson);
+}
+
+Result<std::string> WaitText(FleetSession& session, const v1::Profile& profile, bool json,
+                             const Context& context) {
+  const ServiceTableOptions look = LookOf(context);
+  const ReportLook table_look{
+      .width = look.width, .palette = look.palette, .complete = look.complete};
+  if (profile.wakers()) {
+    context.console.Say(session.wakers());
+    auto table = RenderWaitReport(json ? Report::kWaitsJson : Report::kWaits, profile, table_look);
+    if (!table || json) return table;
+    return *table + "\n" + PathLines(profile, look);
+  }
+  context.console.Say(
+      "on whom threads wait is not exported by these hosts: a history in snapshot mode, the "
+      "default, does not see who ends a wait; profctl waits TARGET on a host collects it");
+  ReportQuestion report;
+  auto keys = ParseReportKeys("wait");
+  if (!keys) return keys.error();
+  report.keys = *std::move(keys);
+  auto table = RenderProfileReport(json ? Report::kReportJson : Report::kReport, profile, report,
+                                   {.look = table_look});
+  if (!table || json) return table;
+  return *table + "\n" + PathLines(profile, look);
+}
+
 }  // namespace
 
 int RunFleetList(const FleetTableOptions& options, const Context& context) {
@@ -101,34 +139,30 @@ int RunFleetOutliers(const FleetTableOptions& options, const Context& context) {
   });
 }
 
-int RunFleetWaits(const FleetTableOptions& options, const Context& context) {
-  return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
-    FleetQuestion question = session.question();
-    question.state = "blocked";
-    const auto profile = session.Ask(question);
-    if (!profile) return profile.error();
-    const ServiceTableOptions look = LookOf(context);
-    if (profile->wakers()) {
-      context.console.Say(session.wakers());
-      auto table = RenderWaitReport(
-          options.json ? Report::kWaitsJson : Report::kWaits, *profile,
-          {.width = look.width, .palette = look.palette, .complete = look.complete});
-      if (!table || options.json) return table;
-      return *table + "\n" + PathLines(*profile, look);
-    }
-    context.console.Say(
-        "on whom threads wait is not exported by these hosts: a history in snapshot mode, the "
-        "default, does not see who ends a wait; profctl waits TARGET on a host collects it");
-    ReportQuestion report;
-    auto keys = ParseReportKeys("wait");
-    if (!keys) return keys.error();
-    report.keys = *std::move(keys);
-    auto table = RenderProfileReport(
-        options.json ? Report::kReportJson : Report::kReport, *profile, report,
-        {.look = {.width = look.width, .palette = look.palette, .complete = look.complete}});
-    if (!table || options.json) return table;
-    return *table + "\n" + PathLines(*profile, look);
-  });
+int RunFleetWaits(const FleetWaitsOptions& options, const Context& context) {
+  Result<OutputPlan> plan = OutputPlan::Make(options.output, IsTerminal(STDOUT_FILENO));
+  if (!plan) {
+    context.console.Fail(plan.error());
+    return ToInt(ExitCodeOf(plan.error().code));
+  }
+  if (IsTable(plan->outputs()))
+    return Run(options.request, context, [&](FleetSession& session) -> Result<std::string> {
+      const auto profile = AskBlocked(session);
+      if (!profile) return profile.error();
+      return WaitText(session, *profile, plan->outputs()[0].report == Report::kWaitsJson, context);
+    });
+  const auto session = FleetSession::Open(options.request, context);
+  if (!session) {
+    context.console.Fail(session.error());
+    return ToInt(ExitCodeOf(session.error().code));
+  }
+  Result<v1::Profile> profile = AskBlocked(**session);
+  context.console.EndProgress();
+  if (profile) profile = plan->Restrict(*std::move(profile));
+  if (!profile) return (*session)->ExitCodeOfError(profile.error());
+  context.console.Say((*session)->wakers());
+  const bool written = plan->Write(*profile, InvokingUser::FromEnvironment(), "", context);
+  return ToInt(written ? ExitCode::kOk : ExitCode::kFailure);
 }
 
 }  // namespace profd::client
