@@ -2,6 +2,7 @@
 #include "client/hosts/hosts_collection.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <numeric>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "client/profile/stack_names.h"
 #include "tests/support/profiler_server.h"
 #include "tests/support/sample_profiles.h"
+#include "tests/support/temp_folder.h"
 
 namespace profd::client {
 namespace {
@@ -163,6 +166,50 @@ TEST_F(Hosts, AllSessionsRunAtOnce) {
       return Answer(testing::SmallProfile(), writer);
     };
   EXPECT_EQ(Run({.connecting = 2}).joined, static_cast<std::size_t>(kHosts));
+}
+
+// With the limits of a command. One server has a thousand addresses, each with a connection and a
+// session of its own, and no session ends before all have begun.
+TEST_F(Hosts, AThousandAtOnce) {
+  // Both ends of a connection are files of this process.
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  constexpr rlim_t kFiles = 2 * kMostHosts + 200;
+  if (files.rlim_max < kFiles) GTEST_SKIP() << "fewer than " << kFiles << " files may be open";
+  files.rlim_cur = std::max(files.rlim_cur, kFiles);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  HostService& service = AddHost();
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t running = 0;
+  service.collect = [&](grpc::ServerContext&, Writer& writer) {
+    SendStarted(writer);
+    {
+      std::unique_lock lock(mutex);
+      ++running;
+      changed.notify_all();
+      changed.wait(lock, [&] { return running == kMostHosts; });
+    }
+    v1::Profile profile = testing::SmallProfile();
+    profile.set_start_unix_ns(NowUnixNs());
+    SendBytes(writer, profile.SerializeAsString());
+    return grpc::Status::OK;
+  };
+  const std::string socket = addresses_[0].address.substr(std::string("unix:").size());
+  const test::TempFolder folder;
+  addresses_.clear();
+  for (std::size_t i = 0; i < kMostHosts; ++i) {
+    const std::string name = "host" + std::to_string(i);
+    addresses_.push_back({name, "unix:" + folder.Link(name, socket)});
+  }
+  const HostsResult result = Run();
+  EXPECT_EQ(result.joined, kMostHosts);
+  EXPECT_TRUE(result.failures.empty()) << result.failures[0].error.message;
+  EXPECT_EQ(service.sessions, static_cast<int>(kMostHosts));
+  EXPECT_EQ(WeightOf(result.profile), kMostHosts * WeightOf(testing::SmallProfile()));
+  std::set<std::string> hosts;
+  for (const v1::Process& process : result.profile.processes()) hosts.emplace(HostOf(process));
+  EXPECT_EQ(hosts.size(), kMostHosts);
 }
 
 TEST_F(Hosts, FailuresCostTheOthersNothing) {
