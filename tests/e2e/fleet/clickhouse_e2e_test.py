@@ -4,6 +4,7 @@ import collections
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -202,6 +203,53 @@ class Failures(WithStore):
         self.check_store()
         self.check_none_is_missing()
         self.assertEqual(self.gaps(), {})
+
+    def test_a_server_that_stands_still_gets_all_once(self):
+        self.start_store()
+        self.run_program()
+        self.export(self.clickhouse('timeout = "2s"'), self.files())
+        self.await_windows(2)
+        os.kill(self.store.process.pid, signal.SIGSTOP)
+        try:
+            self.await_true(lambda: "Timeout was reached" in self.said()["last_error"], "the time-out is said")
+            self.await_true(lambda: re.search(r"; ([2-9]|\d\d+) wait", self.status()), "windows wait")
+            seen = int(time.time())
+        finally:
+            os.kill(self.store.process.pid, signal.SIGCONT)
+        self.await_windows(1, above=seen)
+        self.check_store()
+        self.check_none_is_missing()
+        self.assertEqual(self.gaps(), {})
+
+    def test_a_server_whose_disk_is_full_is_waited_for(self):
+        self.start_store()
+        self.store.fail("sample", 243, 500, 3)  # NOT_ENOUGH_SPACE
+        self.run_program()
+        self.export(self.clickhouse(), self.files())
+        self.await_true(lambda: "Code: 243" in self.said()["last_error"], "the full disk is said")
+        self.await_windows(3)
+        self.check_store()
+        self.check_none_is_missing()
+        self.assertEqual(self.gaps(), {})
+        self.assertEqual(self.said()["last_error"], "")
+
+    def test_after_a_start_stacks_of_before_do_not_come_again(self):
+        self.start_store()
+        self.run_program()
+        daemon = self.export(self.clickhouse())
+        self.await_windows(2)
+        self.await_true(lambda: os.path.exists(self.path("history/exports/store/sent_stacks")), "what was sent is written down")
+        self.end_in_time(daemon)
+        started = int(time.time())
+        self.start()
+        self.await_windows(3, above=started)
+        # What the first window has had is what is written down.
+        first = "(service, hash) IN (SELECT service, hash FROM sample WHERE time = (SELECT min(time) FROM host_window))"
+        used = self.store.value(f"SELECT count() FROM sample WHERE toUnixTimestamp(time) > {started} AND {first}")
+        self.assertGreater(used, 0)
+        again = self.store.value(f"SELECT count() FROM stack WHERE toUnixTimestamp(last_seen) > {started} AND {first}")
+        self.assertEqual(again, 0)
+        self.check_store()
 
     def test_codes_decide_not_statuses(self):
         self.start_store()

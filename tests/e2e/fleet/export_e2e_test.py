@@ -252,6 +252,27 @@ class Exports(ExportingProfd):
         self.await_true(lambda: self.trouble() == "", "all is well again")
         self.assertNotIn("never sent", self.status())
 
+    def test_a_folder_that_is_full_gets_all_when_there_is_room(self):
+        """Files go to a file system of 256 KiB."""
+        out = self.path("out")
+        os.makedirs(out)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "profd-test", out], check=True)
+        self.addCleanup(subprocess.run, ["umount", "--lazy", out], check=True)
+        self.run_program()
+        self.export(self.files('compression = "none"'))
+        self.await_true(lambda: "no space left on device" in self.trouble(), "the full disk is said")
+        self.await_true(lambda: re.search(r"; ([2-9]|\d\d+) wait", self.status()), "files wait")
+        self.assertFalse([name for name in os.listdir(out) if not name.endswith(".pb")], "no part of a file is left")
+        subprocess.run(["mount", "-o", "remount,size=64m", out], check=True)
+        self.await_true(lambda: self.trouble() == "" and len(os.listdir(out)) >= 8, "all is well again")
+        self.assertNotIn("never sent", self.status())
+        names = sorted(os.listdir(out), key=lambda name: int(re.search(r"-(\d+)\.pb$", name).group(1)))
+        numbers = [int(re.search(r"-(\d+)\.pb$", name).group(1)) for name in names]
+        self.assertEqual(numbers, list(range(1, len(numbers) + 1)))
+        times = [(sums.begin, sums.end) for sums in (PprofSums(self, os.path.join(out, name), open) for name in names)]
+        for (_, end), (begin, _) in zip(times, times[1:]):
+            self.assertLess(abs(begin - end), 1_000_000_000, "no window is missing")
+
     def test_a_receiver_that_hangs_delays_nothing_else(self):
         receiver = self.receiver()
         free = threading.Event()

@@ -227,10 +227,10 @@ class OtlpSums:
 
 
 class PprofSums:
-    """The same of a pprof file."""
+    """The same of a pprof file. `opened`: by what; open for one without compression."""
 
-    def __init__(self, test, path):
-        with gzip.open(path) as file:
+    def __init__(self, test, path, opened=gzip.open):
+        with opened(path, "rb") as file:
             profile = PPROF.Profile.FromString(file.read())
         text = profile.string_table
         self.types = [text[kind.type] for kind in profile.sample_type]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import unittest
@@ -89,6 +90,45 @@ class S3(ExportingProfd):
         self.assertIn(1, objects)
         self.assertNotIn("never sent", self.status())
 
+    def check_nothing_is_missing(self, objects):
+        numbers = sorted(objects)
+        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
+        times = [(sums.begin, sums.end) for sums in (PprofSums(self, objects[number]) for number in numbers)]
+        for (_, end), (begin, _) in zip(times, times[1:]):
+            self.assertLess(abs(begin - end), 1_000_000_000, "no window is missing")
+
+    def test_a_store_that_is_too_busy_gets_all_later(self):
+        store, port, *keys = self.start_store()
+        self.write_keys(*keys)
+        store.stdin.write("busy 3\n")
+        store.stdin.flush()
+        self.assertEqual(json.loads(store.stdout.readline()), 3)
+        self.run_program()
+        self.export(self.to_store(port))
+        self.await_true(lambda: "http 503 SlowDown: " in self.trouble(), "that it is busy is said")
+        objects = self.await_true(lambda: (found := self.objects(store)) and len(found) >= 4 and found, "four objects")
+        self.assertIn(1, objects)
+        self.check_nothing_is_missing(objects)
+        self.assertEqual(int(self.exports()[0]["retries"]), 3)
+        self.assertNotIn("never sent", self.status())
+
+    def test_a_store_that_stands_still_gets_all_later(self):
+        store, port, *keys = self.start_store()
+        self.write_keys(*keys)
+        self.run_program()
+        self.export(self.to_store(port) + 'timeout = "2s"\n')
+        self.await_true(lambda: self.objects(store), "an object")
+        os.kill(store.pid, signal.SIGSTOP)
+        try:
+            self.await_true(lambda: "Timeout was reached" in self.trouble(), "the time-out is said")
+            self.await_true(lambda: re.search(r"; ([2-9]|\d\d+) w", self.status()), "files wait")
+        finally:
+            os.kill(store.pid, signal.SIGCONT)
+        before = self.objects(store)
+        objects = self.await_true(lambda: (found := self.objects(store)) and len(found) >= len(before) + 3 and found, "more objects")
+        self.check_nothing_is_missing(objects)
+        self.assertNotIn("never sent", self.status())
+
     def test_a_store_that_was_killed_gets_the_rest(self):
         store, port, *keys = self.start_store()
         self.write_keys(*keys)
@@ -102,11 +142,7 @@ class S3(ExportingProfd):
         store, _, *keys = self.start_store(port)
         self.write_keys(*keys)
         objects = self.await_true(lambda: (found := self.objects(store)) and len(found) >= 3 and found, "three objects")
-        numbers = sorted(objects)
-        self.assertEqual(numbers, list(range(numbers[0], numbers[0] + len(numbers))))
-        times = [(sums.begin, sums.end) for sums in (PprofSums(self, objects[number]) for number in numbers)]
-        for (_, end), (begin, _) in zip(times, times[1:]):
-            self.assertLess(abs(begin - end), 1_000_000_000, "no window is missing")
+        self.check_nothing_is_missing(objects)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """A store of S3 for tests, PyPI's moto: `s3_store.py` prints its port, and an access key and a secret key that may use the
 bucket "profiles". All requests have to be signed by a key. It obeys lines of standard input: "dump FOLDER" writes objects to
-files and prints their names; the end of the input ends it. Run by the interpreter of the environment "moto"
+files and prints their names; "busy N" refuses the next N objects with SlowDown; the end of the input ends it. Run by the interpreter of the environment "moto"
 (tests/bench/frameworks/environments.py)."""
 
 import json
@@ -13,12 +13,31 @@ os.environ["INITIAL_NO_AUTH_ACTION_COUNT"] = "4"  # those of make_keys and make_
 os.environ["MOTO_S3_DEFAULT_KEY_BUFFER_SIZE"] = str(1 << 30)
 
 import boto3  # noqa: E402
+from moto.moto_server.werkzeug_app import DomainDispatcherApplication  # noqa: E402
 from moto.server import ThreadedMotoServer  # noqa: E402
 
 BUCKET = "profiles"
 REGION = "eu-test-1"
 RIGHTS = {"Version": "2012-10-17",
           "Statement": [{"Effect": "Allow", "Action": "s3:*", "Resource": "*"}]}
+SLOW_DOWN = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+
+
+class Busy:
+    """Stands before moto's application."""
+
+    def __init__(self):
+        self.left = 0
+        self.behind = DomainDispatcherApplication.__call__
+        DomainDispatcherApplication.__call__ = lambda application, *arguments: self(application, *arguments)
+
+    def __call__(self, application, environ, start_response):
+        if environ["REQUEST_METHOD"] != "PUT" or self.left == 0:
+            return self.behind(application, environ, start_response)
+        self.left -= 1
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        start_response("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", str(len(SLOW_DOWN)))])
+        return [SLOW_DOWN]
 
 
 def client(kind, port, access_key="none", secret_key="none"):
@@ -53,6 +72,7 @@ def dump(objects, folder):
 
 def main():
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
+    busy = Busy()
     # Who waits for the store's port would take up the requests that need no key.
     own_port = serve(0)
     client("s3", own_port).create_bucket(Bucket=BUCKET)
@@ -61,7 +81,10 @@ def main():
     print(json.dumps([port, *keys]), flush=True)
     objects = client("s3", port, *keys)
     for line in sys.stdin:
-        print(json.dumps(dump(objects, line.strip().removeprefix("dump "))), flush=True)
+        verb, what = line.split()
+        if verb == "busy":
+            busy.left = int(what)
+        print(json.dumps(dump(objects, what) if verb == "dump" else busy.left), flush=True)
 
 
 if __name__ == "__main__":

@@ -334,8 +334,8 @@ TEST(ClickHouseVerdictTest, BadRowsAreRefused) {
 }
 
 TEST(ClickHouseVerdictTest, AllElseIsTriedAgain) {
-  for (const int code : {0,   16,  60,  81,  159, 164, 192, 193, 194, 202,
-                         209, 210, 241, 242, 252, 279, 291, 497, 516, 999})
+  for (const int code : {0,   16,  60,  81,  159, 164, 192, 193, 194, 202, 209,
+                         210, 241, 242, 243, 252, 279, 291, 497, 516, 999})
     EXPECT_EQ(VerdictOfClickHouse({500, code, "why"}).kind, Kind::kLater) << code;
   for (const long status : {0L, 400L, 401L, 404L, 500L, 503L})
     EXPECT_EQ(VerdictOfClickHouse({status, 0, "why"}).kind, Kind::kLater) << status;
