@@ -4,9 +4,11 @@ import collections
 import json
 import os
 import re
+import signal
 import socket
 import subprocess
 import sys
+import time
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
@@ -100,24 +102,33 @@ class Indexes(unittest.TestCase):
 
 @unittest.skipIf(collector() is None, "there is no OpenTelemetry Collector: scripts/collector --build makes one")
 class Collector(ExportingProfd):
-    def start_collector(self, most_bytes=MOST_BYTES):
-        ports = free_port(), free_port()
+    def setUp(self):
+        super().setUp()
+        self.indexes = collections.Counter()
+        self.starts = 0
+
+    def start_collector(self, most_bytes=MOST_BYTES, ports=None):
+        """Each start has a file of its own."""
+        ports = ports or (free_port(), free_port())
+        self.starts += 1
         with open(self.path("collector.yaml"), "w", encoding="utf-8") as file:
-            file.write(CONFIG % (*ports, most_bytes, self.path("collected.json")))
-        with open(self.path("collector.log"), "wb") as log:
-            process = subprocess.Popen([collector(), "--config", self.path("collector.yaml"),
-                                        "--feature-gates=+service.profilesSupport"], stderr=log, stdout=log)
-        self.addCleanup(process.wait)
-        self.addCleanup(process.kill)
+            file.write(CONFIG % (*ports, most_bytes, self.path(f"collected-{self.starts}.json")))
+        with open(self.path("collector.log"), "ab") as log:
+            self.process = subprocess.Popen([collector(), "--config", self.path("collector.yaml"),
+                                             "--feature-gates=+service.profilesSupport"], stderr=log, stdout=log)
+        self.addCleanup(self.process.wait)
+        self.addCleanup(self.process.kill)
         return ports
 
     def collected(self):
-        """Whole lines of its file."""
-        path = self.path("collected.json")
-        if not os.path.exists(path):
-            return []
-        with open(path, encoding="utf-8") as file:
-            return [json.loads(line) for line in file.read().split("\n")[:-1] if line]
+        """Whole lines of its files."""
+        requests = []
+        for start in range(1, self.starts + 1):
+            path = self.path(f"collected-{start}.json")
+            if os.path.exists(path):
+                with open(path, encoding="utf-8") as file:
+                    requests += [json.loads(line) for line in file.read().split("\n")[:-1] if line]
+        return requests
 
     def sums(self, request):
         """{begin: sums by service and state}. Resources have texts, or indexes of them."""
@@ -169,8 +180,43 @@ class Collector(ExportingProfd):
         _, http = self.start_collector(most_bytes=12_000)
         self.compare(f'name = "http"\nto = "otlp+http://127.0.0.1:{http}"\ninterval = "2s"\n', halved=True)
 
+    def ids_of(self, request):
+        """(begin, id) of its profiles."""
+        return [(int(profile["timeUnixNano"]), profile["profileId"]) for resource in request["resourceProfiles"]
+                for scope in resource["scopeProfiles"] for profile in scope["profiles"]]
+
+    def test_what_it_misses_comes_later_and_once(self):
+        """It stands still, and then it is killed. A request whose answer was lost comes again, with the same ids."""
+        ports = self.start_collector()
+        self.run_program()
+        self.export(self.otlp(ports[0], 'timeout = "1s"'), self.files())
+        self.await_true(lambda: len(self.collected()) >= 2, "two requests")
+        os.kill(self.process.pid, signal.SIGSTOP)
+        try:
+            self.await_true(lambda: "deadline_exceeded" in self.status(), "the time-out is said")
+        finally:
+            os.kill(self.process.pid, signal.SIGCONT)
+        self.process.kill()
+        self.process.wait()
+        self.await_true(lambda: "fails: unavailable" in self.status(), "that it is away is said")
+        killed = time.time_ns()
+        self.start_collector(ports=ports)
+
+        def begins():
+            return {begin for request in self.collected() for begin, _ in self.ids_of(request)}
+
+        self.await_true(lambda: max(begins()) > killed, "windows of later")
+        ids = {}  # of the times of requests
+        for request in self.collected():
+            of_request = self.ids_of(request)
+            self.assertEqual(ids.setdefault(of_request[0][0], of_request), of_request, "the same time, the same ids")
+        written = {PprofSums(self, path).begin for path in self.written()}
+        between = {begin for begin in written if min(ids) < begin < max(ids)}
+        self.assertGreater(len(between), 2)
+        self.assertEqual(between - ids.keys(), set(), "no window is missing")
+        self.assertNotIn("never sent", self.status())
+
     def compare(self, export, halved=False):
-        self.indexes = collections.Counter()
         self.run_program()
         self.export(export, self.files())
         self.await_true(lambda: len({begin for request in self.collected() for begin in self.sums(request)}) >= 4,
