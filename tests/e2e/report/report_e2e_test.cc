@@ -114,6 +114,15 @@ json RowOf(const json& report, const std::string& key, const std::string& name) 
   return {};
 }
 
+// The time of all rows, which is that of the report.
+double SumOfRows(const json& report) {
+  const char* column = report["rows"][0].contains("self_ns") ? "self_ns" : "ns";
+  double sum = 0;
+  for (const json& row : report["rows"]) sum += row[column].get<double>();
+  EXPECT_EQ(sum, report["total_ns"].get<double>()) << report.dump(1);
+  return sum;
+}
+
 // Within what chance explains for so many samples, also of shares near all of it.
 void ExpectShare(double seen_ns, double true_ns, const json& report, const std::string& what) {
   const auto all = report["total_ns"].get<double>();
@@ -143,14 +152,11 @@ TEST_F(ReportTest, SelfAndTotalAreThoseOfTheClockOfTheProgram) {
 TEST_F(ReportTest, RowsOfEveryKeyAddUpToTheElapsedTimeOfTheThread) {
   ASSERT_NO_FATAL_FAILURE(Collect());
   const auto elapsed = static_cast<double>(profile_.end_ns() - profile_.start_ns());
-  for (const char* key : {"function", "line", "file", "module", "package", "caller", "callee",
-                          "thread", "process", "class", "wait", "on-whom", "state"}) {
+  for (const char* key :
+       {"function", "line", "file", "module", "package", "caller", "callee", "thread", "process",
+        "class", "operator", "phase", "cpu", "wait", "on-whom", "state"}) {
     const json report = Report({"--by", key});
-    const bool frames = report["rows"][0].contains("self_ns");
-    double sum = 0;
-    for (const json& row : report["rows"]) sum += row[frames ? "self_ns" : "ns"].get<double>();
-    EXPECT_EQ(sum, report["total_ns"].get<double>()) << key;
-    EXPECT_NEAR(sum, elapsed, 0.01 * elapsed) << key;
+    EXPECT_NEAR(SumOfRows(report), elapsed, 0.01 * elapsed) << key;
   }
 }
 
@@ -226,6 +232,15 @@ TEST_F(ReportTest, StepsAreThoseOfTheProgram) {
     for (const json& row : rows) seen_ns += row[column].get<double>();
     ExpectShare(seen_ns, part_ns[part] / all_ns * report["total_ns"].get<double>(), report, column);
   }
+  // As a key they have the same samples, and what lies outside of them has a row, too.
+  const json by_step = Report({"--by", "step"});
+  const auto elapsed = static_cast<double>(profile_.end_ns() - profile_.start_ns());
+  EXPECT_NEAR(SumOfRows(by_step), elapsed, 0.01 * elapsed);
+  const json last = RowOf(by_step, "step", std::to_string(rows.size()));
+  double last_ns = 0;
+  for (const auto& [column, ns] : rows.back().items())
+    if (column.starts_with("line ")) last_ns += ns.get<double>();
+  EXPECT_EQ(last["ns"].get<double>(), last_ns);
 }
 
 TEST_F(ReportTest, LabelsAreThoseOfTheProgramInBothModes) {
