@@ -79,6 +79,24 @@ void AddOutput(Command& command, OutputOptions& output) {
                        "which that is unknown are left out and counted in a note. If no time "
                        "is left, the error says why: there is no interpreter of CPython, or it is "
                        "not supported."});
+  AddFilter(command, kOutputGroup, output.filter);
+}
+
+void AddFilter(Command& command, std::string_view group, std::string& text) {
+  command.Add(
+      {.group = group,
+       .names = "--filter",
+       .into = &text,
+       .value = "EXPR",
+       .help = "only samples that fit: function, module, file, thread, process, operator, "
+               "phase, state, wait, time, step or label:NAME, then =, != or ~, then a value; and, "
+               "or, not, ( )",
+       .more =
+           "A sample has a function, module or file if any frame of its stack has. ~ "
+           "is a regular expression of RE2 that fits a part of the text. time = 2..5 "
+           "takes the samples that begin there, in seconds since the start; step = 3..5 those of "
+           "all threads in these steps, as report --steps has them. Samples of the history have no "
+           "times."});
 }
 
 void AddOnWhom(Command& command, std::string& text) {

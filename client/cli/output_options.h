@@ -45,6 +45,7 @@ struct OutputOptions {
   bool threads = false;
   NameOptions names;
   bool gil = false;                  // only time with the GIL held
+  std::string filter;                // only samples that fit, as SampleFilter takes it; empty: all
   std::string on_whom;               // as ParseOnWhom takes it
   std::optional<GroupKey> group_by;  // none: by process, and the summary by thread
   ReportQuestion question;           // of Report::kReport
@@ -53,7 +54,7 @@ struct OutputOptions {
 // The parser fills them as they are: what a format or a file name means is decided when they are
 // written.
 void AddNames(Command& command, NameOptions& names);
-// -o, -f, --threads, AddNames, AddOnWhom, --gil.
+// -o, -f, --threads, AddNames, AddOnWhom, --gil, AddFilter.
 void AddOutput(Command& command, OutputOptions& output);
 // -o, as AddOutput has it.
 void AddOutputFiles(Command& command, std::vector<std::string>& files, const std::string& help);
@@ -65,6 +66,9 @@ void AddFormat(Command& command, std::string& format, const std::vector<std::str
 void AddOnWhom(Command& command, std::string& text);
 // Empty: kNone.
 [[nodiscard]] Result<PathDetail> ParseOnWhom(const std::string& text);
+
+// --filter.
+void AddFilter(Command& command, std::string_view group, std::string& text);
 
 void AddGroupBy(Command& command, std::string& text, const std::string& help);
 // Empty: none.

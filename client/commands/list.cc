@@ -22,6 +22,7 @@ ListVerb::ListVerb()
             .footer = "Examples:\n"
                       "  profctl list --since 10m\n"
                       "  profctl list --unit redis-server --threads\n"
+                      "  profctl list --filter 'function = malloc'\n"
                       "  profctl list --fleet clickhouse://HOST/profd --service cart --by host"}) {
   AddTimes(command(), raw_.times);
   AddFilters(command(), raw_.filters);
@@ -31,11 +32,14 @@ ListVerb::ListVerb()
                  .into = &raw_.threads,
                  .help = "a row a thread"});
   AddGroupBy(command(), raw_.group_by, "a row for each of these");
+  AddFilter(command(), kOutputGroup, raw_.filter);
   AddJson(command(), raw_.json, "as JSON, all rows, times in ns");
 }
 
 Result<void> ListVerb::TakeFleet() {
   if (raw_.threads) return Usage("--threads is not for fleets", "--by host, or profctl query");
+  if (!raw_.filter.empty())
+    return Usage("--filter of a list is not for fleets", "profctl query has it");
   auto fleet = ParseFleet(raw_.fleet, raw_.filters, raw_.times, NowUnixNs());
   if (!fleet) return fleet.error();
   FleetKey rows = fleet->question.service.empty() ? FleetKey::kService : FleetKey::kVersion;
@@ -66,6 +70,7 @@ Result<void> ListVerb::Take() {
     return Usage("both --threads and --group-by are given", "leave one out");
   options_.question = *std::move(question);
   options_.output.threads = raw_.threads;
+  options_.output.filter = raw_.filter;
   options_.output.group_by = raw_.threads ? GroupKey::kThread : *key;
   options_.output.report = raw_.json ? Report::kListJson : Report::kList;
   return {};

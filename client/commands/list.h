@@ -21,6 +21,7 @@ class ListVerb : public Verb {
     RawFleet fleet;
     bool threads = false;
     std::string group_by;
+    std::string filter;
     bool json = false;
   };
   [[nodiscard]] Result<void> TakeFleet();

@@ -79,6 +79,7 @@ QueryVerb::QueryVerb()
                       "  profctl query --since 1h\n"
                       "  profctl query --from 14:05 --to 14:20 --unit nginx -o out.svg\n"
                       "  profctl query --since 1d --group-by unit\n"
+                      "  profctl query --since 1h --filter 'module ~ libssl and state = running'\n"
                       "  profctl query --fleet clickhouse://HOST/profd --service cart -o cart.svg\n"
                       "\n"
                       "Exit codes: 0 ok, 1 failure, 2 usage, 3 no data, 4 profd unreachable,\n"

@@ -99,20 +99,7 @@ void ReportVerb::AddQuestion() {
                          " or label:NAME; default function",
                  .more = KeyHelp(),
                  .words = ReportKeyNames()});
-  command().Add(
-      {.group = kReportGroup,
-       .names = "--filter",
-       .into = &raw_.filter,
-       .value = "EXPR",
-       .help = "only samples that fit: function, module, file, thread, process, operator, "
-               "phase, state, wait, time, step or label:NAME, then =, != or ~, then a value; and, "
-               "or, not, ( )",
-       .more =
-           "A sample has a function, module or file if any frame of its stack has. ~ "
-           "is a regular expression of RE2 that fits a part of the text. time = 2..5 "
-           "takes the samples that begin there, in seconds since the start; step = 3..5 those of "
-           "all threads in these steps, as --steps has them. Samples of the history have no "
-           "times."});
+  AddFilter(command(), kReportGroup, raw_.filter);
   command().Add({.group = kReportGroup,
                  .names = "--sort",
                  .into = &raw_.sort,

@@ -123,7 +123,7 @@ std::string PeriodText(const v1::Profile& profile) {
 
 std::string MissingClocks(const v1::Profile& profile) {
   const auto missing = std::ranges::count_if(profile.threads(), &v1::Thread::clock_missing);
-  if (missing == 0) return "";
+  if (missing == 0 || !profile.filter().empty()) return "";
   return ", " + FormatCount(static_cast<std::uint64_t>(missing)) + " threads without clock";
 }
 

@@ -115,33 +115,8 @@ Error NoHolder(const v1::Profile& profile) {
   return error;
 }
 
-}  // namespace
-
-Result<ThreadFilter> ThreadFilter::Parse(std::string_view text) {
-  ThreadFilter filter;
-  while (!text.empty()) {
-    const std::string_view part = text.substr(0, text.find(','));
-    text.remove_prefix(std::min(text.size(), part.size() + 1));
-    const std::size_t equals = std::min(part.find('='), part.size());
-    const std::string_view key = part.substr(0, equals);
-    const std::string_view value = part.substr(std::min(part.size(), equals + 1));
-    if (key == "pid" || key == "tid") {
-      const Result<std::uint32_t> id = ParseId(value);
-      if (!id) return id.error();
-      (key == "pid" ? filter.pid : filter.tid) = *id;
-    } else if (std::ranges::find(kTexts, key) != kTexts.end() && !value.empty()) {
-      filter.texts.emplace_back(key, value);
-    } else {
-      return Error{
-          ErrorCode::kInvalidArgument, "'" + std::string(part) + "' is no filter",
-          "write pid=N or tid=N, or comm, exe, cgroup, container, unit, user or thread=NAME, "
-          "with a comma between two"};
-    }
-  }
-  return filter;
-}
-
-Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& filter) {
+// `holds`: by thread.
+v1::Profile Only(const v1::Profile& profile, const std::vector<bool>& holds) {
   v1::Profile only = profile;
   only.clear_threads();
   only.clear_processes();
@@ -150,9 +125,11 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
                                        kLeftOut);
   std::vector<bool> cut(processes.size());  // without some of its threads
   std::vector<std::uint32_t> threads;
+  threads.reserve(holds.size());
   for (const v1::Thread& thread : profile.threads()) {
+    const bool stays = holds[threads.size()];
     threads.push_back(kLeftOut);
-    if (!Holds(filter, profile, thread)) {
+    if (!stays) {
       cut[thread.process()] = true;
       continue;
     }
@@ -186,8 +163,6 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     left.add_end(events.end(i));
   }
   if (profile.has_switches()) *only.mutable_switches() = OnlySwitches(profile.switches(), threads);
-  if (only.threads_size() == 0)
-    return Error{ErrorCode::kNotFound, "no data: no thread is left by the filter", ""};
   const v1::Samples& samples = profile.samples();
   for (int i = 0; i < samples.weight_ns_size(); ++i) {
     const std::uint32_t thread = threads[samples.thread(i)];
@@ -196,6 +171,59 @@ Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& 
     only.mutable_samples()->mutable_thread()->Set(only.samples().thread_size() - 1, thread);
   }
   return only;
+}
+
+}  // namespace
+
+Result<ThreadFilter> ThreadFilter::Parse(std::string_view text) {
+  ThreadFilter filter;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find(','));
+    text.remove_prefix(std::min(text.size(), part.size() + 1));
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const std::string_view key = part.substr(0, equals);
+    const std::string_view value = part.substr(std::min(part.size(), equals + 1));
+    if (key == "pid" || key == "tid") {
+      const Result<std::uint32_t> id = ParseId(value);
+      if (!id) return id.error();
+      (key == "pid" ? filter.pid : filter.tid) = *id;
+    } else if (std::ranges::find(kTexts, key) != kTexts.end() && !value.empty()) {
+      filter.texts.emplace_back(key, value);
+    } else {
+      return Error{
+          ErrorCode::kInvalidArgument, "'" + std::string(part) + "' is no filter",
+          "write pid=N or tid=N, or comm, exe, cgroup, container, unit, user or thread=NAME, "
+          "with a comma between two"};
+    }
+  }
+  return filter;
+}
+
+Result<v1::Profile> OnlyThreads(const v1::Profile& profile, const ThreadFilter& filter) {
+  std::vector<bool> holds;
+  holds.reserve(static_cast<std::size_t>(profile.threads_size()));
+  for (const v1::Thread& thread : profile.threads())
+    holds.push_back(Holds(filter, profile, thread));
+  if (std::ranges::find(holds, true) == holds.end())
+    return Error{ErrorCode::kNotFound, "no data: no thread is left by the filter", ""};
+  return Only(profile, holds);
+}
+
+v1::Profile WhatFits(const v1::Profile& left, const std::string& filter) {
+  std::vector<bool> holds(static_cast<std::size_t>(left.threads_size()));
+  for (const std::uint32_t thread : left.samples().thread()) holds[thread] = true;
+  v1::Profile part = Only(left, holds);
+  part.set_filter(left.filter().empty() ? filter : "(" + left.filter() + ") and (" + filter + ")");
+  part.clear_wake_ups();
+  part.clear_switches();
+  for (v1::Thread& thread : *part.mutable_threads()) {
+    thread.clear_clock();
+    thread.clear_counters();
+    thread.set_clock_missing(true);
+    thread.set_closure_error(0);
+  }
+  for (v1::Process& process : *part.mutable_processes()) process.clear_concurrency();
+  return part;
 }
 
 Result<v1::Profile> OnlyGil(const v1::Profile& profile) {

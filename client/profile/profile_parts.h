@@ -35,6 +35,11 @@ struct ThreadFilter {
 [[nodiscard]] Result<v1::Profile> OnlyThreads(const v1::Profile& profile,
                                               const ThreadFilter& filter);
 
+// What a filter has left of a profile, with the threads and processes that have samples of it:
+// `filter` says so. The exact clocks, and what else is not of samples, are of all time and left
+// out. The profile must have passed CheckProfile before it was filtered.
+[[nodiscard]] v1::Profile WhatFits(const v1::Profile& left, const std::string& filter);
+
 // The profile's time with the GIL held, running or not, and nothing else: `only_gil` is set, and a
 // note says how many samples were left out because that is unknown. Clocks stay as they are. A
 // profile that is restricted already stays as it is. kNotFound, with a reason: there is no such

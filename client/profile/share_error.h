@@ -51,8 +51,11 @@ class ShareError {
   // The profile has passed CheckProfile and must outlive this.
   explicit ShareError(const v1::Profile& profile);
 
-  // The profile says what chance may have done.
-  [[nodiscard]] bool known() const { return by_hosts() || profile_.samples().edges_size() != 0; }
+  // The profile says what chance may have done. One with a filter lacks what it is to be compared
+  // with.
+  [[nodiscard]] bool known() const {
+    return by_hosts() || (profile_.samples().edges_size() != 0 && profile_.filter().empty());
+  }
   // Hosts are what varies; there are two groups at least.
   [[nodiscard]] bool by_hosts() const { return groups_ > 1; }
   void Add(int sample, ErrorSum& sum) const;

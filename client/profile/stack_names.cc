@@ -206,7 +206,8 @@ std::map<std::string, std::string> BuildIdsOf(const v1::Profile& profile) {
 std::string TitleOf(const v1::Profile& profile) {
   constexpr std::string_view kOnePid = "pid ";
   const auto others = ProcessCount(profile) - 1;
-  const std::string_view part = profile.only_gil() ? ", only with the GIL held" : "";
+  std::string part = profile.only_gil() ? ", only with the GIL held" : "";
+  if (!profile.filter().empty()) part += ", only " + SafeName(profile.filter());
   for (const v1::Process& process : profile.processes()) {
     const std::string target = std::string(kOnePid) + std::to_string(process.pid());
     const bool named = profile.target() == target || profile.target().starts_with(target + " ");

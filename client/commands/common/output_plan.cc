@@ -57,6 +57,11 @@ Result<OutputPlan> OutputPlan::Make(const OutputOptions& options, bool stdout_is
                    .mangled = options.names.mangled,
                    .on_whom = *on_whom},
                   options);
+  if (!options.filter.empty()) {
+    auto filter = SampleFilter::Parse(options.filter);
+    if (!filter) return filter.error();
+    plan.filter_ = *std::move(filter);
+  }
   if (options.report != Report::kSummary) {
     PROFD_TRY(plan.AddReports(options, stdout_is_terminal));
     return plan;
@@ -204,6 +209,13 @@ Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) {
     if (!subject) return subject.error();
     steps_ = std::move(subject->steps);
     return std::move(subject->profile);
+  }
+  if (filter_) {
+    ReportQuestion question;
+    question.filter = filter_;
+    auto part = RestrictTo(question, std::move(profile));
+    if (!part) return part.error();
+    profile = WhatFits(part->profile, filter_->text());
   }
   if (!gil_) return profile;
   return OnlyGil(profile);

@@ -9,6 +9,8 @@
 #include "client/commands/common/context.h"
 #include "client/format/exporter.h"
 #include "client/profile/grouping.h"
+#include "client/profile/report/sample_filter.h"
+#include "client/profile/steps/program_steps.h"
 #include "client/system/invoking_user.h"
 #include "client/text/palette.h"
 #include "daemon/base/result.h"
@@ -70,7 +72,8 @@ class OutputPlan {
   bool gil_;
   std::optional<GroupKey> group_by_;
   ReportQuestion question_;
-  std::optional<ProgramSteps> steps_;  // of the profile before it was restricted
+  std::optional<SampleFilter> filter_;  // of what is no report of the question
+  std::optional<ProgramSteps> steps_;   // of the profile before it was restricted
   std::vector<Output> outputs_;
 };
 

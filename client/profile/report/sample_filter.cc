@@ -226,7 +226,7 @@ Result<v1::Profile> SampleFilter::Apply(v1::Profile profile, const StepLoop* ste
   }
   if (!any)
     return Error{ErrorCode::kNotFound, "no data: no sample fits --filter " + SafeName(text_),
-                 "profctl report without it shows what there is"};
+                 "without it you see what there is"};
   KeepSamples(*profile.mutable_samples(), keep);
   return profile;
 }

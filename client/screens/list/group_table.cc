@@ -150,8 +150,9 @@ std::string RenderGroups(const v1::Profile& profile, const GroupTableOptions& op
   std::string out = options.palette.Paint(Tone::kStrong, SafeText(profile.target())) + "   " +
                     FormatDuration(length_ns) + ", " + FormatCount(ProcessCount(profile)) +
                     " processes, " + FormatCount(ThreadCount(profile)) +
-                    " threads   in threads on average\n\n" +
-                    table.Render(options.width, options.palette);
+                    " threads   in threads on average\n" +
+                    (profile.filter().empty() ? "" : "only: " + SafeText(profile.filter()) + "\n") +
+                    "\n" + table.Render(options.width, options.palette);
   if (shown < rows.size())
     out += options.palette.Paint(Tone::kFaint, "... and " + FormatCount(rows.size() - shown) +
                                                    " more; -v shows all") +

@@ -58,6 +58,7 @@ std::string Header(const v1::Profile& profile, const SummaryOptions& options) {
   if (ProcessCount(profile) > 1) what += ", " + FormatCount(ProcessCount(profile), "process");
   what += ", " + FormatCount(ThreadCount(profile), "thread");
   if (profile.only_gil()) what += ", only time with the GIL held";
+  if (!profile.filter().empty()) what += ", only " + SafeText(profile.filter());
   const bool loss = SumOf(profile.lost()) + SumOf(profile.dropped()) > 0;
   // Side by side as far as they fit; the title gives way first.
   const std::array<std::pair<std::string, Tone>, 5> parts{{
@@ -324,7 +325,9 @@ std::string PathBlock(const v1::Profile& profile, const ThreadRow& row,
   const double rest = 1 - ShareOf(shown_ns, row.elapsed_ns);
   if (rest >= kShownShare)
     out += PadLeft(FormatShare(rest), share_width) + std::string(reach_width, ' ') +
-           (profile.only_gil() ? "  (other paths, and without the GIL)\n" : "  (other paths)\n");
+           (profile.only_gil()         ? "  (other paths, and without the GIL)\n"
+            : profile.filter().empty() ? "  (other paths)\n"
+                                       : "  (other paths, and what does not fit)\n");
   if (profile.only_gil()) return out;
   const std::string on_whom = RenderOnWhom(profile, row, who, options);
   return on_whom.empty() ? out : out + "\n" + on_whom;
@@ -337,7 +340,7 @@ std::string BasisText(const v1::Profile& profile) {
   std::string text = FormatCount(SampleCount(profile), "sample");
   text += ", " + FormatCount(SumOf(profile.lost())) + " lost";
   if (dropped > 0) text += ", " + FormatCount(dropped) + " dropped";
-  return text + ", " + ClosureText(profile);
+  return profile.filter().empty() ? text + ", " + ClosureText(profile) : text;
 }
 
 std::string CostText(const v1::Profile& profile) {

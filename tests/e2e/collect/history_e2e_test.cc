@@ -107,6 +107,23 @@ TEST_F(HistoryTest, ShowsTheSharesOfKnownPhasesAfterARestartToo) {
   EXPECT_FALSE(profile.processes(0).build_id().empty());
   ExpectCloses(profile);
 
+  // A filter leaves what the file has of it.
+  const std::string reading = "function = phases::ReadPipe and state = blocked";
+  const auto filtered =
+      Ask({"query", "--since", "1h", "-p", pid, "--filter", reading, "-o", File("part.json")});
+  ASSERT_EQ(filtered.exit_code, 0) << filtered.err;
+  std::uint64_t whole_ns = 0;
+  for (const auto& [wait, ns] : TimeIn(profile, "phases::ReadPipe").blocked_ns) whole_ns += ns;
+  const auto part = ReadProfile(File("part.json"));
+  EXPECT_EQ(part.filter(), reading);
+  std::uint64_t part_ns = 0;
+  for (const std::uint64_t ns : part.samples().weight_ns()) part_ns += ns;
+  EXPECT_EQ(part_ns, whole_ns);
+  const auto listed = nlohmann::json::parse(
+      Ask({"list", "--since", "1h", "-p", pid, "--filter", reading, "--json"}).out);
+  ASSERT_EQ(listed["rows"].size(), 1u) << listed.dump(1);
+  EXPECT_EQ(listed["rows"][0]["blocked_ns"], whole_ns);
+
   // Exact: its life, and the CPU time of its worker, which knows neither its first nor its last
   // instructions. The kernel's account of CPU time is a tick late at either end.
   const std::uint64_t life_ns =

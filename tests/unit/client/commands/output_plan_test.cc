@@ -150,5 +150,36 @@ TEST_F(OutputPlanTest, WaitsAreWrittenInTheFormatsOfTheirFiles) {
   EXPECT_NE(directory_.Read("a.txt").find("ended by"), std::string::npos);
 }
 
+TEST_F(OutputPlanTest, AFilterLeavesWhatFitsInEveryFormat) {
+  OutputOptions options;
+  options.files = {directory_.Path("a.folded"), directory_.Path("a.json"),
+                   directory_.Path("a.txt")};
+  options.format = "summary";
+  options.filter = "function = run and wait = io";
+  auto plan = OutputPlan::Make(options, false);
+  ASSERT_TRUE(plan);
+  const auto part = plan->Restrict(testing::SmallProfile());
+  ASSERT_TRUE(part);
+  GlobalOptions global;
+  Console console(Console::Options{.quiet = true, .palette = Palette(), .fd = -1});
+  TempFiles temp_files;
+  EXPECT_TRUE(plan->Write(*part, std::nullopt, "", {global, console, temp_files}));
+  EXPECT_EQ(directory_.Read("a.folded"), "demo (4242);_start;run;fsync_[k];[blocked:io] 800000\n");
+  std::ifstream in(directory_.Path("a.json"));
+  const auto read = ReadJson(in);
+  ASSERT_TRUE(read);
+  EXPECT_EQ(read->filter(), options.filter);
+  const std::string summary = directory_.Read("a.txt");
+  EXPECT_NE(summary.find("only function = run and wait = io"), std::string::npos) << summary;
+  EXPECT_NE(summary.find("~40.0 %"), std::string::npos) << summary;
+  EXPECT_EQ(summary.find("60.0 %  lock"), std::string::npos) << summary;
+  options.filter = "function = nowhere";
+  plan = OutputPlan::Make(options, false);
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->Restrict(testing::SmallProfile()).error().code, ErrorCode::kNotFound);
+  options.filter = "function";
+  EXPECT_EQ(OutputPlan::Make(options, false).error().code, ErrorCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace profd::client

@@ -7,6 +7,8 @@
 
 #include "client/format/exporter.h"
 #include "client/profile/check_profile.h"
+#include "client/profile/report/sample_filter.h"
+#include "client/profile/stack_names.h"
 #include "client/profile/stack_tree.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
@@ -263,6 +265,29 @@ TEST(InterpreterFrames, ADamagedProfileIsLeftAlone) {
   v1::Profile profile = maker.Make();
   profile.mutable_nodes(0)->set_parent(77);
   EXPECT_FALSE(WithoutInterpreterFrames(profile));
+}
+
+TEST(WhatFits, HasThreadsWithSamplesAndNoClocks) {
+  v1::Profile profile = TwoProcesses();
+  for (v1::Thread& thread : *profile.mutable_threads()) thread.mutable_clock()->set_on_cpu_ns(9);
+  profile.mutable_switches();
+  const auto filter = SampleFilter::Parse("function = b");
+  ASSERT_TRUE(filter);
+  const auto left = filter->Apply(profile);
+  ASSERT_TRUE(left);
+  v1::Profile part = WhatFits(*left, filter->text());
+  EXPECT_TRUE(CheckProfile(part));
+  ASSERT_EQ(part.threads_size(), 1);
+  EXPECT_EQ(part.threads(0).tid(), 8u);
+  EXPECT_TRUE(part.threads(0).clock_missing());
+  EXPECT_EQ(part.threads(0).clock().on_cpu_ns(), 0u);
+  ASSERT_EQ(part.processes_size(), 1);
+  EXPECT_EQ(part.processes(0).pid(), 7u);
+  EXPECT_FALSE(part.has_switches());
+  EXPECT_EQ(part.filter(), "function = b");
+  EXPECT_EQ(TitleOf(part), "other (7), only function = b");
+  part = WhatFits(part, "state = blocked");
+  EXPECT_EQ(part.filter(), "(function = b) and (state = blocked)");
 }
 
 }  // namespace

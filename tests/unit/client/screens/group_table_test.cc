@@ -5,6 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "client/profile/profile_parts.h"
+#include "client/profile/report/sample_filter.h"
 #include "client/profile/stack_names.h"
 #include "client/screens/json/screen_json.h"
 #include "tests/support/sample_profiles.h"
@@ -207,6 +209,22 @@ TEST(Grouping, StandsInThePlaceOfProcesses) {
   EXPECT_EQ(ProcessName(by_pod.processes(1)), "cart-5f");
   EXPECT_EQ(ProcessName(by_pod.processes(0)), "[no pod]");
   EXPECT_EQ(ParseGroupKey("cgroup").value(), GroupKey::kCgroup);
+}
+
+TEST(GroupTable, OfAFilterTimesAreThoseOfItsSamples) {
+  const auto filter = SampleFilter::Parse("function = compute and state = running");
+  ASSERT_TRUE(filter);
+  const auto left = filter->Apply(testing::SmallProfile());
+  ASSERT_TRUE(left);
+  const v1::Profile part = WhatFits(*left, filter->text());
+  const auto rows = GroupRows(part, GroupKey::kThread);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].name, "demo");
+  EXPECT_EQ(rows[0].on_cpu_ns, 1'680 * kMs);
+  EXPECT_EQ(rows[0].blocked_ns, 0u);
+  const std::string text = RenderGroups(part, GroupTableOptions());
+  EXPECT_NE(text.find("\nonly: function = compute and state = running\n"), std::string::npos)
+      << text;
 }
 
 }  // namespace
