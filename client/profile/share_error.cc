@@ -84,27 +84,27 @@ ShareError::ShareError(const v1::Profile& profile) : profile_(profile) {
   for (int i = 0; i < samples.edges_size(); ++i)
     if (HasError(i)) points[series(i)] += samples.count(i);
   // The pools of processes stand behind those of threads.
-  pool_of_.resize(threads * kStates);
-  for (std::size_t i = 0; i < pool_of_.size(); ++i) {
+  all_.pool_of.resize(threads * kStates);
+  for (std::size_t i = 0; i < all_.pool_of.size(); ++i) {
     const std::size_t process = profile.threads(static_cast<int>(i / kStates)).process();
-    pool_of_[i] = static_cast<std::uint32_t>(
+    all_.pool_of[i] = static_cast<std::uint32_t>(
         points[i] < kFewPoints ? (threads + process) * kStates + i % kStates : i);
   }
-  rates_.resize((threads + static_cast<std::size_t>(profile.processes_size())) * kStates);
-  std::vector<double> weights(rates_.size());
-  missing_.resize(rates_.size());
+  all_.rates.resize((threads + static_cast<std::size_t>(profile.processes_size())) * kStates);
+  std::vector<double> weights(all_.rates.size());
+  all_.missing.resize(all_.rates.size());
   for (int i = 0; i < samples.edges_size(); ++i) {
-    const std::uint32_t pool = pool_of_[series(i)];
+    const std::uint32_t pool = all_.pool_of[series(i)];
     if (samples.count(i) == 0 && !samples.exact(i))
-      missing_[pool] += static_cast<float>(samples.weight_ns(i));
+      all_.missing[pool] += static_cast<float>(samples.weight_ns(i));
     if (!HasError(i)) continue;
-    AddEdges(i, rates_[pool]);
+    AddEdges(i, all_.rates[pool]);
     weights[pool] += static_cast<double>(samples.weight_ns(i));
   }
-  for (std::size_t pool = 0; pool < rates_.size(); ++pool) {
+  for (std::size_t pool = 0; pool < all_.rates.size(); ++pool) {
     const auto weight = static_cast<float>(weights[pool] > 0 ? weights[pool] : 1);
-    for (float& part : rates_[pool]) part /= weight;
-    missing_[pool] /= weight;
+    for (float& part : all_.rates[pool]) part /= weight;
+    all_.missing[pool] /= weight;
   }
 }
 
@@ -124,29 +124,29 @@ void ShareError::ReadHostGroups() {
     const auto time_ns = number(kHostTimeLabel);
     // One process of another kind, and the groups say nothing of the whole.
     if (!group || *group >= ErrorSum::kParts || !time_ns) return;
-    group_of_.push_back(static_cast<std::uint8_t>(*group));
+    all_.group_of.push_back(static_cast<std::uint8_t>(*group));
     // Processes of one group are of the same hosts.
     times.at(*group) = std::max(times.at(*group), static_cast<double>(*time_ns));
   }
   const double all = std::accumulate(times.begin(), times.end(), 0.0);
   for (std::size_t i = 0; i < times.size(); ++i) {
     if (times.at(i) <= 0) continue;
-    ++groups_;
-    time_share_.at(i) = static_cast<float>(times.at(i) / all);
+    ++all_.groups;
+    all_.time_share.at(i) = static_cast<float>(times.at(i) / all);
   }
 }
 
 void ShareError::AddOfHosts(int sample, ErrorSum& sum) const {
   const v1::Samples& samples = profile_.samples();
-  const auto groups = static_cast<double>(groups_);
+  const auto groups = static_cast<double>(all_.groups);
   sum.degrees = static_cast<float>(groups - 1);
   const auto weight = static_cast<float>(static_cast<double>(samples.weight_ns(sample)) *
                                          std::sqrt(groups / (groups - 1)));
   const std::uint32_t process =
       profile_.threads(static_cast<int>(samples.thread(sample))).process();
-  sum.parts.at(group_of_[process]) += weight;
-  for (std::size_t i = 0; i < time_share_.size(); ++i)
-    sum.parts.at(i) -= weight * time_share_.at(i);
+  sum.parts.at(all_.group_of[process]) += weight;
+  for (std::size_t i = 0; i < all_.time_share.size(); ++i)
+    sum.parts.at(i) -= weight * all_.time_share.at(i);
 }
 
 bool ShareError::HasError(int sample) const {
@@ -173,12 +173,12 @@ void ShareError::Add(int sample, ErrorSum& sum) const {
   if (by_hosts()) return AddOfHosts(sample, sum);
   if (!known() || !HasError(sample)) return;
   AddEdges(sample, sum.parts);
-  const std::uint32_t pool =
-      pool_of_[samples.thread(sample) * kStates + static_cast<std::size_t>(samples.state(sample))];
-  const Parts& rate = rates_[pool];
+  const std::uint32_t pool = all_.pool_of[samples.thread(sample) * kStates +
+                                          static_cast<std::size_t>(samples.state(sample))];
+  const Parts& rate = all_.rates[pool];
   const auto weight = static_cast<float>(samples.weight_ns(sample));
   for (std::size_t i = 0; i < rate.size(); ++i) sum.parts.at(i) -= weight * rate.at(i);
-  sum.missing_ns += weight * missing_[pool];
+  sum.missing_ns += weight * all_.missing[pool];
 }
 
 std::optional<Interval> ShareInterval(const ErrorSum& sum, std::uint64_t total_ns) {
@@ -195,6 +195,15 @@ std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns) {
   if (!interval) return std::nullopt;
   const double share = static_cast<double>(sum.weight_ns) / static_cast<double>(total_ns);
   return std::max(interval->high - share, share - interval->low);
+}
+
+std::optional<double> ShareReach(const ErrorSum& sum, const ErrorSum& all) {
+  if (all.weight_ns == 0) return std::nullopt;
+  const double share = static_cast<double>(sum.weight_ns) / static_cast<double>(all.weight_ns);
+  ErrorSum ratio = sum;
+  for (std::size_t i = 0; i < ErrorSum::kParts; ++i)
+    ratio.parts.at(i) -= static_cast<float>(share) * all.parts.at(i);
+  return ShareReach(ratio, all.weight_ns);
 }
 
 Interval WilsonInterval(double share, double variance, double degrees) {

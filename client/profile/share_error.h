@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "profd/v1/profile.pb.h"
@@ -36,6 +37,18 @@ struct ErrorSum {
   ErrorSum& operator-=(const ErrorSum& other);  // a part of this one
 };
 
+// Of all samples of a profile: what is subtracted from a sum of some.
+struct ErrorRates {
+  using Parts = std::array<float, ErrorSum::kParts>;
+
+  std::vector<std::uint32_t> pool_of;  // by thread and state
+  std::vector<Parts> rates;            // by pool: the parts of 1 ns
+  std::vector<float> missing;          // by pool: time without a sample, of 1 ns with one
+  std::size_t groups = 0;              // of hosts
+  std::vector<std::uint8_t> group_of;  // by process
+  Parts time_share{};                  // of each group in the time of all
+};
+
 // What chance may have done to sums of samples, by the edges of samples (profile.proto). The
 // weights of a thread and state add up to an exact clock, so what is too much in one stack is
 // missing in others: a sum of all of them has no error. Threads with few samples in a state are
@@ -50,6 +63,8 @@ class ShareError {
  public:
   // The profile has passed CheckProfile and must outlive this.
   explicit ShareError(const v1::Profile& profile);
+  // Of some samples of a profile, with all its threads: `whole` are the rates of all samples.
+  ShareError(const v1::Profile& part, ErrorRates whole) : profile_(part), all_(std::move(whole)) {}
 
   // The profile says what chance may have done. One with a filter lacks what it is to be compared
   // with.
@@ -57,11 +72,12 @@ class ShareError {
     return by_hosts() || (profile_.samples().edges_size() != 0 && profile_.filter().empty());
   }
   // Hosts are what varies; there are two groups at least.
-  [[nodiscard]] bool by_hosts() const { return groups_ > 1; }
+  [[nodiscard]] bool by_hosts() const { return all_.groups > 1; }
+  [[nodiscard]] const ErrorRates& rates() const { return all_; }
   void Add(int sample, ErrorSum& sum) const;
 
  private:
-  using Parts = std::array<float, ErrorSum::kParts>;
+  using Parts = ErrorRates::Parts;
 
   void ReadHostGroups();
   void AddOfHosts(int sample, ErrorSum& sum) const;
@@ -69,12 +85,7 @@ class ShareError {
   void AddEdges(int sample, Parts& parts) const;
 
   const v1::Profile& profile_;
-  std::vector<std::uint32_t> pool_of_;  // by thread and state
-  std::vector<Parts> rates_;            // by pool: the parts of 1 ns
-  std::vector<float> missing_;          // by pool: time without a sample, of 1 ns with one
-  std::size_t groups_ = 0;              // of hosts
-  std::vector<std::uint8_t> group_of_;  // by process
-  Parts time_share_{};                  // of each group in the time of all
+  ErrorRates all_;
 };
 
 // Contains the true share of the sum in `total_ns`, which is exact, in 95 of 100 profiles. Nothing,
@@ -83,6 +94,9 @@ class ShareError {
 
 // How far that interval reaches from the share, on its longer side.
 [[nodiscard]] std::optional<double> ShareReach(const ErrorSum& sum, std::uint64_t total_ns);
+
+// The same of the share of `sum` in `all`, which is a sum of samples, too, and has `sum` in it.
+[[nodiscard]] std::optional<double> ShareReach(const ErrorSum& sum, const ErrorSum& all);
 
 // The interval of a share with this variance: that of Wilson, with as many samples as would have
 // this variance if they were independent, and the quantile of Student's t.

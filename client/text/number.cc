@@ -42,6 +42,13 @@ std::string FormatDuration(std::uint64_t ns) {
   return WithUnit(static_cast<double>(ns), kUnits);
 }
 
+std::string FormatDurationReach(std::uint64_t reach_ns, std::uint64_t ns) {
+  constexpr std::uint64_t kThreeDigits = 1000;
+  std::uint64_t last_digit = 1;
+  while (ns / last_digit >= kThreeDigits) last_digit *= 10;
+  return 2 * reach_ns < last_digit || reach_ns == 0 ? "" : " +-" + FormatDuration(reach_ns);
+}
+
 std::string FormatSpan(std::uint64_t ns) {
   const std::uint64_t seconds = ns / 1'000'000'000u;
   if (seconds >= 86400) return fmt::format("{} d {} h", seconds / 86400, seconds % 86400 / 3600);

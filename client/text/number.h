@@ -10,6 +10,9 @@ namespace profd::client {
 
 // "740 ns", "1.32 ms", "10.0 s"; from 1,000 s on as FormatSpan.
 [[nodiscard]] std::string FormatDuration(std::uint64_t ns);
+// " +-12.0 ms" of a time that may be wrong by so much; empty where that is less than its last digit
+// shows.
+[[nodiscard]] std::string FormatDurationReach(std::uint64_t reach_ns, std::uint64_t ns);
 // Two units, for long times: "3 d 4 h", "16 min 40 s".
 [[nodiscard]] std::string FormatSpan(std::uint64_t ns);
 // "2026-11-20 13:05:59 UTC"; empty for a time beyond what the calendar of libc holds.

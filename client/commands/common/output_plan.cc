@@ -147,9 +147,11 @@ Result<std::string> OutputPlan::RenderReport(const v1::Profile& profile, const O
   if (report_ == Report::kWaits) return RenderWaitReport(output.report, profile, look);
   if (report_ == Report::kThreads) return RenderThreadReport(output.report, profile, look);
   if (report_ == Report::kReport)
-    return RenderProfileReport(
-        output.report, profile, question_,
-        {.look = look, .names = options_, .steps = steps_ ? &*steps_ : nullptr});
+    return RenderProfileReport(output.report, profile, question_,
+                               {.look = look,
+                                .names = options_,
+                                .steps = steps_ ? &*steps_ : nullptr,
+                                .errors = errors_ ? &*errors_ : nullptr});
   if (std::string table =
           RenderTable(output.report, profile, width, palette, context.global.verbose);
       !table.empty())
@@ -208,6 +210,7 @@ Result<v1::Profile> OutputPlan::Restrict(v1::Profile profile) {
     auto subject = RestrictTo(question_, std::move(profile));
     if (!subject) return subject.error();
     steps_ = std::move(subject->steps);
+    errors_ = std::move(subject->errors);
     return std::move(subject->profile);
   }
   if (filter_) {

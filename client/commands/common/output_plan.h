@@ -10,6 +10,7 @@
 #include "client/format/exporter.h"
 #include "client/profile/grouping.h"
 #include "client/profile/report/sample_filter.h"
+#include "client/profile/share_error.h"
 #include "client/profile/steps/program_steps.h"
 #include "client/system/invoking_user.h"
 #include "client/text/palette.h"
@@ -73,7 +74,8 @@ class OutputPlan {
   std::optional<GroupKey> group_by_;
   ReportQuestion question_;
   std::optional<SampleFilter> filter_;  // of what is no report of the question
-  std::optional<ProgramSteps> steps_;   // of the profile before it was restricted
+  std::optional<ProgramSteps> steps_;   // of the profile before it was restricted: these two
+  std::optional<ErrorRates> errors_;
   std::vector<Output> outputs_;
 };
 

@@ -205,6 +205,7 @@ Result<ReportSubject> RestrictTo(const ReportQuestion& question, v1::Profile pro
     subject.steps = *std::move(steps);
   }
   if (question.filter) {
+    subject.errors = ShareError(profile).rates();
     auto restricted =
         question.filter->Apply(std::move(profile), subject.steps ? &subject.steps->loop : nullptr);
     if (!restricted) return restricted.error();
@@ -222,6 +223,7 @@ Result<std::string> RenderProfileReport(Report report, const v1::Profile& profil
   table_options.style.mangled = options.names.mangled;
   table_options.kernel = question.kernel;
   if (options.steps != nullptr) table_options.steps = &options.steps->loop;
+  table_options.errors = options.errors;
   const Rendering rendering(report, profile, question, options, table_options);
   if (!question.annotate.empty()) return rendering.Annotate();
   if (question.steps) return rendering.Steps(*options.steps);

@@ -8,6 +8,7 @@
 #include "client/cli/output_options.h"
 #include "client/commands/common/report_formats.h"
 #include "client/profile/options.h"
+#include "client/profile/share_error.h"
 #include "client/profile/steps/program_steps.h"
 #include "daemon/base/result.h"
 #include "profd/v1/profile.pb.h"
@@ -22,13 +23,16 @@ namespace profd::client {
 struct ProfileReportOptions {
   ReportLook look{};
   ExportOptions names{};
-  const ProgramSteps* steps = nullptr;  // as ReportSubject has them
+  const ProgramSteps* steps = nullptr;  // as ReportSubject has them: these two
+  const ErrorRates* errors = nullptr;
 };
 
 // What the question is about.
 struct ReportSubject {
-  v1::Profile profile;                // the samples that fit
-  std::optional<ProgramSteps> steps;  // of all samples; where the question needs them
+  v1::Profile profile;  // the samples that fit
+  // Of all samples: steps where the question needs them, rates where it has a filter.
+  std::optional<ProgramSteps> steps;
+  std::optional<ErrorRates> errors;
 };
 
 // The profile must have passed CheckProfile.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "client/profile/operators/region_workers.h"
+#include "client/profile/profile_facts.h"
 #include "client/profile/report/frame_places.h"
 #include "client/profile/report/report_axis.h"
 #include "client/profile/report/shown_stacks.h"
@@ -63,9 +64,15 @@ class Children {
   std::vector<std::uint32_t> nodes_;
 };
 
+// Of a node: first of itself, then with all above it.
+struct NodeTime {
+  ReportTime time;
+  ErrorSum error;
+};
+
 // Adds the time of each node and what is above it to its value, unless it is below another one of
 // that value: a recursion.
-void AddTotals(const ShownStacks& stacks, const std::vector<ReportTime>& times, ReportAxis& axis,
+void AddTotals(const ShownStacks& stacks, const std::vector<NodeTime>& times, ReportAxis& axis,
                Rows& rows) {
   const Children children(stacks);
   std::vector<bool> is_open;  // by value: a node of it is on the way to this one
@@ -85,13 +92,14 @@ void AddTotals(const ShownStacks& stacks, const std::vector<ReportTime>& times, 
       is_open[step.closes] = false;
       continue;
     }
-    if (times[step.node].all().ns == 0) continue;
+    if (times[step.node].time.all().ns == 0) continue;
     const std::uint32_t value = axis.OfNode(step.node);
     if (value != ReportAxis::kNone) {
       if (value >= is_open.size()) is_open.resize(value + 1, false);
       if (!is_open[value]) {
         is_open[value] = true;
-        rows.Of(value).total += times[step.node];
+        rows.Of(value).total += times[step.node].time;
+        rows.Of(value).total_error += times[step.node].error;
         steps.push_back({step.node, value});
       }
     }
@@ -99,22 +107,39 @@ void AddTotals(const ShownStacks& stacks, const std::vector<ReportTime>& times, 
   }
 }
 
-void AddStacks(const v1::Profile& profile, const ShownStacks& stacks, ReportAxis& axis,
-               Rows& rows) {
-  std::vector<ReportTime> times(stacks.size());  // by node: first of itself, then with all above it
+void AddStacks(const v1::Profile& profile, const ShareError& error, const ShownStacks& stacks,
+               ReportAxis& axis, Rows& rows) {
+  std::vector<NodeTime> times(stacks.size());
   const v1::Samples& samples = profile.samples();
-  for (int i = 0; i < samples.weight_ns_size(); ++i)
-    times[stacks.Leaf(samples.node(i))].Add(profile, i);
-  for (std::uint32_t node = 0; node < stacks.size(); ++node) {
-    if (times[node].all().ns == 0) continue;
-    ReportRow& row = rows.Of(axis.OfLeaf(node));
-    row.self += times[node];
-    // A row that no node has: of what has no stack, and of the innermost frame as a callee.
-    if (node == 0 || axis.key().kind == ReportKeyKind::kCallee) row.total += times[node];
+  for (int i = 0; i < samples.weight_ns_size(); ++i) {
+    NodeTime& of = times[stacks.Leaf(samples.node(i))];
+    of.time.Add(profile, i);
+    error.Add(i, of.error);
   }
-  for (auto node = static_cast<std::uint32_t>(stacks.size() - 1); node > 0; --node)
-    if (stacks.Parent(node) != 0) times[stacks.Parent(node)] += times[node];
+  for (std::uint32_t node = 0; node < stacks.size(); ++node) {
+    const auto& [time, sum] = times[node];
+    if (time.all().ns == 0) continue;
+    ReportRow& row = rows.Of(axis.OfLeaf(node));
+    row.self += time;
+    row.self_error += sum;
+    // A row that no node has: of what has no stack, and of the innermost frame as a callee.
+    if (node != 0 && axis.key().kind != ReportKeyKind::kCallee) continue;
+    row.total += time;
+    row.total_error += sum;
+  }
+  for (auto node = static_cast<std::uint32_t>(stacks.size() - 1); node > 0; --node) {
+    if (stacks.Parent(node) == 0) continue;
+    times[stacks.Parent(node)].time += times[node].time;
+    times[stacks.Parent(node)].error += times[node].error;
+  }
   AddTotals(stacks, times, axis, rows);
+}
+
+// What the threads would have without a filter.
+std::uint64_t LivedNs(const v1::Profile& profile, std::uint64_t least_ns) {
+  std::uint64_t sum = 0;
+  for (const v1::Thread& thread : profile.threads()) sum += LengthNs(thread);
+  return std::max(sum, least_ns);
 }
 
 // By operator or phase: moves the work of workers to the row of the thread that they work for.
@@ -175,24 +200,45 @@ std::vector<std::uint32_t> ByTime(const std::vector<SampledTime>& sums,
 }  // namespace
 
 ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const TableOptions& options) {
+  const ShareError error =
+      options.errors == nullptr ? ShareError(profile) : ShareError(profile, *options.errors);
   const ShownStacks stacks(profile, options.kernel);
   ReportAxis axis(key, {.profile = profile, .style = options.style, .steps = options.steps},
                   stacks);
   Rows rows;
   bool infers = false;
   if (key.OfFrames()) {
-    AddStacks(profile, stacks, axis, rows);
+    AddStacks(profile, error, stacks, axis, rows);
   } else {
-    for (int i = 0; i < profile.samples().weight_ns_size(); ++i)
-      rows.Of(axis.Of(i)).self.Add(profile, i);
+    for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
+      ReportRow& row = rows.Of(axis.Of(i));
+      row.self.Add(profile, i);
+      error.Add(i, row.self_error);
+    }
     infers = key.by_operators && AddWorkers(profile, axis, rows);
   }
-  ReportTable table{&key, std::move(rows).Take(axis, profile), {}, HasCounts(profile), infers};
+  ReportTable table{.key = &key, .rows = std::move(rows).Take(axis, profile), .all = {}};
+  table.counted = HasCounts(profile);
+  table.infers = infers;
   for (ReportRow& row : table.rows) {
     table.all += row.self;
-    if (!key.OfFrames()) row.total = row.self;
+    table.error += row.self_error;
+    if (key.OfFrames()) continue;
+    row.total = row.self;
+    row.total_error = row.self_error;
   }
+  table.lived_ns = LivedNs(profile, table.all.all().ns);
   return table;
+}
+
+std::optional<double> ReportTable::ReachOf(const ErrorSum& of) const {
+  return ShareReach(of, error);
+}
+
+std::optional<std::uint64_t> ReportTable::ReachNs(const ErrorSum& of) const {
+  const auto reach = ShareReach(of, lived_ns);
+  if (!reach) return std::nullopt;
+  return static_cast<std::uint64_t>(*reach * static_cast<double>(lived_ns));
 }
 
 std::vector<std::string> SortColumns(const ReportKey& key, bool counted) {

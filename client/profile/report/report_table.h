@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "client/profile/report/report_keys.h"
 #include "client/profile/report/report_time.h"
+#include "client/profile/share_error.h"
 #include "daemon/base/result.h"
 
 namespace profd::client {
@@ -22,6 +24,9 @@ struct ReportRow {
   // Where ReportTable.infers: its work, with that of workers of parallel regions where it is
   // inferred that they work for it, and not where they have it themselves. Adds up to all work.
   SampledTime with_workers;
+  // What chance may have done to self and to total.
+  ErrorSum self_error;
+  ErrorSum total_error;
 };
 
 struct ReportTable {
@@ -30,12 +35,20 @@ struct ReportTable {
   ReportTime all;
   bool counted = false;  // hardware counters have counted
   bool infers = false;   // by operator or phase: for some workers it is known what they work for
+  ErrorSum error{};      // of all time
+  std::uint64_t lived_ns = 0;  // of all threads: what times are parts of, without a filter, too
+
+  // How far the 95 % interval of a sum of samples reaches, as a share of all time, and in ns;
+  // nothing: not known.
+  [[nodiscard]] std::optional<double> ReachOf(const ErrorSum& of) const;
+  [[nodiscard]] std::optional<std::uint64_t> ReachNs(const ErrorSum& of) const;
 };
 
 struct TableOptions {
   FrameStyle style{.line = false, .inlined = false};
   bool kernel = false;              // functions of the kernel have rows of their own
   const StepLoop* steps = nullptr;  // of the key `step`; null: none are known
+  const ErrorRates* errors = nullptr;  // of the profile before it was filtered; null: it was not
 };
 
 // The profile has passed CheckProfile.

@@ -76,6 +76,9 @@ ReportSheet SheetOf(const ReportTable& table) {
   Append(sheet.columns, TimeColumns(frames ? "self_" : ""));
   if (frames) Append(sheet.columns, TimeColumns("total_"));
   if (table.infers) sheet.columns.emplace_back("with_workers_ns");
+  const bool reaches = table.error.known;
+  if (reaches) sheet.columns.emplace_back(frames ? "self_reach_ns" : "reach_ns");
+  if (reaches && frames) sheet.columns.emplace_back("total_reach_ns");
   if (table.counted) Append(sheet.columns, CountColumns(frames ? "self_" : ""));
   if (table.counted && frames) Append(sheet.columns, CountColumns("total_"));
   for (const ReportRow& row : table.rows) {
@@ -85,6 +88,8 @@ ReportSheet SheetOf(const ReportTable& table) {
     AddTimeCells(row.self, cells);
     if (frames) AddTimeCells(row.total, cells);
     if (table.infers) cells.emplace_back(row.with_workers.ns);
+    if (reaches) cells.emplace_back(table.ReachNs(row.self_error).value_or(0));
+    if (reaches && frames) cells.emplace_back(table.ReachNs(row.total_error).value_or(0));
     if (table.counted) AddCountCells(row.self.counts, cells);
     if (table.counted && frames) AddCountCells(row.total.counts, cells);
   }

@@ -27,7 +27,8 @@ void AddTimeCells(const ReportTime& time, std::vector<ReportSheet::Cell>& cells)
 [[nodiscard]] std::vector<std::string> CountColumns(const std::string& prefix);
 void AddCountCells(const Counts& counts, std::vector<ReportSheet::Cell>& cells);
 
-// All rows, as they are sorted.
+// All rows, as they are sorted. Where it is known, "reach_ns" is how far the 95 % interval of a sum
+// reaches.
 [[nodiscard]] ReportSheet SheetOf(const ReportTable& table);
 // A column of ns for each of the table's.
 [[nodiscard]] ReportSheet SheetOf(const CrossTable& table);

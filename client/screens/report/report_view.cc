@@ -37,6 +37,44 @@ std::uint64_t RunningPoints(const ReportTime& time) {
   return time[TimePart::kWorking].points + time[TimePart::kSpinning].points;
 }
 
+// The cells of a column of sums, with their intervals side by side.
+class SumColumn {
+ public:
+  SumColumn(const ReportScale& scale, const ReportTable& table, bool intervals)
+      : scale_(scale), table_(table), intervals_(intervals) {}
+
+  void Add(const SampledTime& time, const ErrorSum& error) {
+    cells_.push_back(scale_.Cell(time));
+    reaches_.push_back(intervals_ ? scale_.Reach(table_, time, error) : "");
+    width_ = std::max(width_, reaches_.back().size());
+  }
+  [[nodiscard]] std::string Cell(std::size_t row) const {
+    return cells_[row].empty() ? "" : cells_[row] + PadRight(reaches_[row], width_);
+  }
+  [[nodiscard]] bool any() const { return width_ > 0; }
+
+ private:
+  const ReportScale& scale_;
+  const ReportTable& table_;
+  const bool intervals_;
+  std::vector<std::string> cells_;
+  std::vector<std::string> reaches_;
+  std::size_t width_ = 0;  // of them
+};
+
+// What is left out, as one row. It has no total: its rows may be in the same samples.
+ReportRow RestOf(const ReportTable& table, std::size_t shown) {
+  ReportRow rest;
+  rest.name = MoreText(table.rows.size() - shown);
+  for (std::size_t i = shown; i < table.rows.size(); ++i) {
+    const ReportRow& row = table.rows[i];
+    rest.self += row.self;
+    rest.self_error += row.self_error;
+    rest.with_workers += row.with_workers;
+  }
+  return rest;
+}
+
 // How much of the work has an operator; "" for other keys.
 std::string Coverage(const v1::Profile& profile, const ReportKey& key) {
   if (!key.by_operators) return {};
@@ -56,6 +94,17 @@ std::string ReportScale::Cell(const SampledTime& time) const {
     default:
       return FormatSampledShare(ShareOf(time.ns, whole_ns), time.rough());
   }
+}
+
+std::string ReportScale::Reach(const ReportTable& table, const SampledTime& time,
+                               const ErrorSum& error) const {
+  if (time.ns == 0) return "";
+  if (unit == ReportUnit::kShare) return FormatReach(table.ReachOf(error).value_or(0));
+  const std::uint64_t reach_ns = table.ReachNs(error).value_or(0);
+  if (unit == ReportUnit::kTime) return FormatDurationReach(reach_ns, time.ns);
+  constexpr double kShown = 0.005;  // half of the last digit
+  const double threads = ShareOf(reach_ns, elapsed_ns);
+  return threads < kShown ? "" : " +-" + FormatDecimals(threads, 2);
 }
 
 std::string ReportScale::Inferred(const SampledTime& time, const ReportTime& self) const {
@@ -163,14 +212,28 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
   if (table.infers)
     columns.push_back({"with workers", Align::kRight, Shrink::kNever, Tone::kRunning});
   columns.push_back({"samples", Align::kRight});
-  const bool modules = frames && options.width >= kWideEnough;
+  const bool wide = options.width >= kWideEnough;
+  const bool modules = frames && wide;
   if (modules) columns.push_back({"module", Align::kLeft, Shrink::kMiddle, Tone::kFaint});
   columns.push_back({std::string(table.key->name), Align::kLeft, Shrink::kMiddle});
   Table rows(std::move(columns));
-  const auto add = [&](const ReportRow& row, bool rest) {
+  const std::size_t shown = RowsShown(question, options, table.rows.size());
+  std::vector<ReportRow> lines(table.rows.begin(),
+                               table.rows.begin() + static_cast<std::ptrdiff_t>(shown));
+  if (shown < table.rows.size()) lines.push_back(RestOf(table, shown));
+  // Where there is little room, only what rows are sorted by has its intervals.
+  SumColumn selves(scale, table, wide || !of_total);
+  SumColumn totals(scale, table, wide || of_total);
+  for (const ReportRow& row : lines) {
+    selves.Add(row.self.all(), row.self_error);
+    totals.Add(row.total.all(), row.total_error);
+  }
+  for (std::size_t line = 0; line < lines.size(); ++line) {
+    const ReportRow& row = lines[line];
+    const bool rest = line == shown;
     const ReportTime& states = of_total && !rest ? row.total : row.self;
-    std::vector<std::string> cells{scale.Cell(row.self.all())};
-    if (frames) cells.push_back(rest ? "" : scale.Cell(row.total.all()));
+    std::vector<std::string> cells{selves.Cell(line)};
+    if (frames) cells.push_back(totals.Cell(line));
     for (std::size_t i = 0; i < parts.size(); ++i)
       cells.push_back(of_total && rest ? "" : scale.Cell(parts.Of(states, i)));
     if (table.infers) cells.push_back(scale.Inferred(row.with_workers, row.self));
@@ -179,24 +242,13 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
     if (modules) cells.push_back(row.module);
     cells.push_back(row.name);
     rows.AddRow(std::move(cells));
-  };
-  const std::size_t shown = RowsShown(question, options, table.rows.size());
-  ReportRow rest;
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    if (i < shown) {
-      add(table.rows[i], false);
-      continue;
-    }
-    rest.self += table.rows[i].self;
-    rest.with_workers += table.rows[i].with_workers;
   }
-  rest.name = MoreText(table.rows.size() - shown);
-  if (shown < table.rows.size()) add(rest, true);
   std::string title(table.key->plural);
   title += ", " + scale.Name();
   if (frames) title += of_total ? "; states and samples of total" : "; states and samples of self";
+  if (selves.any() || (frames && totals.any())) title += "; +-: 95 % interval";
   return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) + "\n" +
-         options.palette.Paint(Tone::kFaint, title) + "\n" +
+         options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
          rows.Render(options.width, options.palette);
 }
 

@@ -27,6 +27,10 @@ struct ReportScale {
   bool filtered = false;
 
   [[nodiscard]] std::string Cell(const SampledTime& time) const;
+  // " +-1.2" behind a cell: the 95 % interval of the sum in it, where it is wider than the last
+  // digit; "": it is not, or it is not known.
+  [[nodiscard]] std::string Reach(const ReportTable& table, const SampledTime& time,
+                                  const ErrorSum& error) const;
   // The same of work with that of workers, which is inferred where it is not just that of the row.
   [[nodiscard]] std::string Inferred(const SampledTime& time, const ReportTime& self) const;
   // "shares of all thread time".

@@ -115,6 +115,33 @@ TEST(ShareError, IsNotKnownOfProfilesWithoutEdges) {
   EXPECT_FALSE(ShareInterval(SumOf(error, {0}), 100 * kMs).has_value());
 }
 
+// Without a filter the rates of all samples are those of the profile; with one its samples are
+// compared with what all of them had, and the share of one in what is left with both.
+TEST(ShareError, ThePartThatAFilterLeavesIsComparedWithAllSamples) {
+  const v1::Profile whole =
+      ProfileOf({{50 * kMs, 5, kSet | 1}, {25 * kMs, 5, kSet | 2}, {25 * kMs, 5, kSet | 3}});
+  const ShareError of_whole(whole);
+  v1::Profile part = whole;
+  v1::Samples& samples = *part.mutable_samples();
+  for (auto* column : {samples.mutable_weight_ns()}) column->Truncate(2);
+  for (auto* column : {samples.mutable_thread(), samples.mutable_count(), samples.mutable_edges()})
+    column->Truncate(2);
+  samples.mutable_state()->Truncate(2);
+  samples.mutable_exact()->Truncate(2);
+  const ShareError of_part(part, of_whole.rates());
+  for (const int sample : {0, 1})
+    EXPECT_EQ(SumOf(of_part, {sample}).parts, SumOf(of_whole, {sample}).parts);
+  const ErrorSum all = SumOf(of_part, {0, 1});
+  EXPECT_GT(all.variance(), 0);
+  EXPECT_EQ(ShareReach(all, all), 0.0) << "all of it is all of it";
+  EXPECT_GT(*ShareReach(SumOf(of_part, {0}), all), 0);
+  const ErrorSum of_all = SumOf(of_whole, {0, 1, 2});
+  EXPECT_NEAR(*ShareReach(SumOf(of_whole, {0}), of_all),
+              *ShareReach(SumOf(of_whole, {0}), 100 * kMs), 1e-6);
+  part.set_filter("state = blocked");
+  EXPECT_FALSE(ShareError(part).known()) << "the other samples are not there any more";
+}
+
 TEST(ShareError, NumbersOfAFileThatAreNoneCountAsNone) {
   v1::Profile profile = Neighbours();
   profile.mutable_threads(0)->set_edge_factors(v1::STATE_BLOCKED, std::nan(""));

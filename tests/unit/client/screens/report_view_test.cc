@@ -90,6 +90,34 @@ TEST(ReportViewTest, WithoutCountersTheHeadSaysWhy) {
             std::string::npos);
 }
 
+TEST(ReportViewTest, IntervalsStandWhereTheyAreWiderThanTheLastDigit) {
+  const v1::Profile profile = testing::SampledProfile();
+  for (const std::size_t width : {80u, 120u})
+    ExpectGolden(Rendered(profile, About("function"), {.width = width}),
+                 "report_intervals_" + std::to_string(width) + ".txt");
+  // All of a thread is exact.
+  EXPECT_EQ(Rendered(profile, About("thread"), {}).find("+-"), std::string::npos);
+  ReportQuestion question = About("function");
+  question.unit = ReportUnit::kTime;
+  EXPECT_NE(Rendered(profile, question, {}).find("600 ms +-"), std::string::npos);
+  question.unit = ReportUnit::kThreads;
+  EXPECT_NE(Rendered(profile, question, {}).find("0.60 +-0.0"), std::string::npos);
+}
+
+TEST(ReportViewTest, SheetsHaveIntervalsWhereTheyAreKnown) {
+  const auto rows = [](const v1::Profile& profile) {
+    const auto table = TableBy(*About("function").keys[0], profile, {});
+    return nlohmann::json::parse(SheetJson(SheetOf(table), profile))["rows"];
+  };
+  const auto known = rows(testing::SampledProfile());
+  EXPECT_FALSE(rows(testing::SmallProfile())[0].contains("self_reach_ns"));
+  for (const auto& row : known) {
+    const bool main = row["function"] == "main";
+    EXPECT_EQ(row["self_reach_ns"].get<std::uint64_t>() == 0, main) << row.dump();
+    EXPECT_EQ(row["total_reach_ns"].get<std::uint64_t>() == 0, main) << row.dump();
+  }
+}
+
 TEST(ReportViewTest, ColourChangesNoText) {
   for (const char* by : {"function", "thread", "thread,state"}) {
     ReportViewOptions options;

@@ -57,6 +57,14 @@ TEST(NumberTest, SharesHaveOneDecimalAndNoNegativeZero) {
   EXPECT_EQ(FormatReach(0.0004), "");
 }
 
+TEST(NumberTest, ReachesOfDurationsAreShownFromHalfOfTheLastDigitOn) {
+  EXPECT_EQ(FormatDurationReach(49'999, 12'345'678), "");
+  EXPECT_EQ(FormatDurationReach(50'000, 12'345'678), " +-50.0 us");
+  EXPECT_EQ(FormatDurationReach(1'200'000, 12'345'678), " +-1.20 ms");
+  EXPECT_EQ(FormatDurationReach(0, 5), "");
+  EXPECT_EQ(FormatDurationReach(1, 5), " +-1 ns");
+}
+
 TEST(NumberTest, BytesAreBinary) {
   EXPECT_EQ(FormatBytes(0), "0 B");
   EXPECT_EQ(FormatBytes(1023), "1023 B");
