@@ -265,13 +265,15 @@ Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
 
 Result<void> ReportVerb::TakeSteps(ReportQuestion& question) const {
   const std::string& step = source().sampling.step;
-  const bool watched = question.NeedsSteps() || question.exact;  // what --step names
-  for (const auto& [option, value, fits] : {std::tuple("--loop", raw_.loop, question.NeedsSteps()),
-                                            {"--step-name", raw_.step_name, question.NeedsSteps()},
+  const bool steps = question.NeedsSteps() || question.LikesSteps();
+  const bool watched = steps || question.exact;  // what --step names
+  for (const auto& [option, value, fits] : {std::tuple("--loop", raw_.loop, steps),
+                                            {"--step-name", raw_.step_name, steps},
                                             {"--step", step, watched}})
     if (!value.empty() && !fits)
       return Usage(std::string(option) + " is for steps",
-                   "name --steps, --by step or a filter by step, too, or leave it out");
+                   "name --steps, --by step, operator or phase, or a filter by step, too, or leave "
+                   "it out");
   const bool any = step == "auto" || step == "calls";
   question.step_choice = {.source = step == "none" ? "loop"
                                     : any          ? ""

@@ -199,10 +199,11 @@ Result<Report> ProfileReportOf(const std::string& file, const std::string& forma
 
 Result<ReportSubject> RestrictTo(const ReportQuestion& question, v1::Profile profile) {
   ReportSubject subject;
-  if (question.NeedsSteps()) {
+  const bool likes = question.LikesSteps() && profile.operators_size() != 0;
+  if (question.NeedsSteps() || likes) {
     auto steps = FindProgramSteps(profile, question.step_choice);
-    if (!steps) return steps.error();
-    subject.steps = *std::move(steps);
+    if (!steps && (question.NeedsSteps() || question.step_choice.IsNamed())) return steps.error();
+    if (steps) subject.steps = *std::move(steps);
   }
   if (question.filter) {
     subject.errors = ShareError(profile).rates();

@@ -30,7 +30,8 @@ struct ProfileReportOptions {
 // What the question is about.
 struct ReportSubject {
   v1::Profile profile;  // the samples that fit
-  // Of all samples: steps where the question needs them, rates where it has a filter.
+  // Of all samples: steps where the question needs them, or has them beside operators; rates where
+  // it has a filter.
   std::optional<ProgramSteps> steps;
   std::optional<ErrorRates> errors;
 };

@@ -43,6 +43,10 @@ struct ReportQuestion {
     return steps || (filter && filter->NeedsSteps()) ||
            std::ranges::any_of(keys, [](const ReportKeyRef& key) { return key->by_steps; });
   }
+  // By operator or phase: what they take in a step, where there are any.
+  [[nodiscard]] bool LikesSteps() const {
+    return keys.size() == 1 && keys.front()->by_operators && !counters;
+  }
 };
 
 }  // namespace profd::client

@@ -135,6 +135,15 @@ void AddStacks(const v1::Profile& profile, const ShareError& error, const ShownS
   AddTotals(stacks, times, axis, rows);
 }
 
+void AddInSteps(const v1::Profile& profile, const StepLoop& steps, ReportAxis& axis, Rows& rows) {
+  const v1::Samples& samples = profile.samples();
+  for (int i = 0; i < samples.weight_ns_size(); ++i) {
+    if (steps.StepAt(samples.time_ns(i)) == 0) continue;
+    const std::uint64_t ns = samples.weight_ns(i);
+    rows.Of(axis.Of(i)).in_steps += {ns, samples.count(i), samples.exact(i) ? ns : 0};
+  }
+}
+
 // What the threads would have without a filter.
 std::uint64_t LivedNs(const v1::Profile& profile, std::uint64_t least_ns) {
   std::uint64_t sum = 0;
@@ -217,9 +226,12 @@ ReportTable TableBy(const ReportKey& key, const v1::Profile& profile, const Tabl
     }
     infers = key.by_operators && AddWorkers(profile, axis, rows);
   }
+  const StepLoop* const steps = key.by_operators ? options.steps : nullptr;
+  if (steps != nullptr) AddInSteps(profile, *steps, axis, rows);
   ReportTable table{.key = &key, .rows = std::move(rows).Take(axis, profile), .all = {}};
   table.counted = HasCounts(profile);
   table.infers = infers;
+  table.steps = steps;
   for (ReportRow& row : table.rows) {
     table.all += row.self;
     table.error += row.self_error;
@@ -239,6 +251,10 @@ std::optional<std::uint64_t> ReportTable::ReachNs(const ErrorSum& of) const {
   const auto reach = ShareReach(of, lived_ns);
   if (!reach) return std::nullopt;
   return static_cast<std::uint64_t>(*reach * static_cast<double>(lived_ns));
+}
+
+std::uint64_t ReportTable::StepNs(const ReportRow& row) const {
+  return row.in_steps.ns / steps->steps();
 }
 
 std::vector<std::string> SortColumns(const ReportKey& key, bool counted) {

@@ -27,6 +27,7 @@ struct ReportRow {
   // What chance may have done to self and to total.
   ErrorSum self_error;
   ErrorSum total_error;
+  SampledTime in_steps;  // of ReportTable.steps: its time in these
 };
 
 struct ReportTable {
@@ -37,17 +38,21 @@ struct ReportTable {
   bool infers = false;   // by operator or phase: for some workers it is known what they work for
   ErrorSum error{};      // of all time
   std::uint64_t lived_ns = 0;  // of all threads: what times are parts of, without a filter, too
+  const StepLoop* steps = nullptr;  // by operator or phase: whole steps that were found; else null
 
   // How far the 95 % interval of a sum of samples reaches, as a share of all time, and in ns;
   // nothing: not known.
   [[nodiscard]] std::optional<double> ReachOf(const ErrorSum& of) const;
   [[nodiscard]] std::optional<std::uint64_t> ReachNs(const ErrorSum& of) const;
+  // Of one step on average; `steps` are known.
+  [[nodiscard]] std::uint64_t StepNs(const ReportRow& row) const;
 };
 
 struct TableOptions {
   FrameStyle style{.line = false, .inlined = false};
   bool kernel = false;              // functions of the kernel have rows of their own
-  const StepLoop* steps = nullptr;  // of the key `step`; null: none are known
+  const StepLoop* steps = nullptr;  // of the key `step`, and what operators and phases take in one;
+                                    // null: none are known
   const ErrorRates* errors = nullptr;  // of the profile before it was filtered; null: it was not
 };
 

@@ -18,6 +18,8 @@ struct StepChoice {
   std::string source;
   std::string name;  // of what begins: "Optimizer.step#Adam.step", or its part before the #
   std::string loop;  // the function with the loop, in samples
+
+  [[nodiscard]] bool IsNamed() const { return !source.empty() || !name.empty() || !loop.empty(); }
 };
 
 // A part of one step that the program has named, or waited in.

@@ -76,6 +76,7 @@ ReportSheet SheetOf(const ReportTable& table) {
   Append(sheet.columns, TimeColumns(frames ? "self_" : ""));
   if (frames) Append(sheet.columns, TimeColumns("total_"));
   if (table.infers) sheet.columns.emplace_back("with_workers_ns");
+  if (table.steps != nullptr) sheet.columns.emplace_back("per_step_ns");
   const bool reaches = table.error.known;
   if (reaches) sheet.columns.emplace_back(frames ? "self_reach_ns" : "reach_ns");
   if (reaches && frames) sheet.columns.emplace_back("total_reach_ns");
@@ -88,6 +89,7 @@ ReportSheet SheetOf(const ReportTable& table) {
     AddTimeCells(row.self, cells);
     if (frames) AddTimeCells(row.total, cells);
     if (table.infers) cells.emplace_back(row.with_workers.ns);
+    if (table.steps != nullptr) cells.emplace_back(table.StepNs(row));
     if (reaches) cells.emplace_back(table.ReachNs(row.self_error).value_or(0));
     if (reaches && frames) cells.emplace_back(table.ReachNs(row.total_error).value_or(0));
     if (table.counted) AddCountCells(row.self.counts, cells);

@@ -71,8 +71,22 @@ ReportRow RestOf(const ReportTable& table, std::size_t shown) {
     rest.self += row.self;
     rest.self_error += row.self_error;
     rest.with_workers += row.with_workers;
+    rest.in_steps += row.in_steps;
   }
   return rest;
+}
+
+// Of one step on average.
+std::string StepCell(const ReportTable& table, const ReportRow& row) {
+  if (row.in_steps.ns == 0) return "";
+  const bool rough = row.in_steps.rough() || table.steps->rough();
+  return (rough ? "~" : "") + FormatDuration(table.StepNs(row));
+}
+
+// "; a step: the mean of 120, by train (train.py)".
+std::string StepsText(const StepLoop& steps) {
+  return "; a step: the mean of " + std::string(steps.rough() ? "~" : "") +
+         FormatCount(steps.steps()) + ", by " + SourceName(steps);
 }
 
 // How much of the work has an operator; "" for other keys.
@@ -211,6 +225,7 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
     columns.push_back({parts.name(i), Align::kRight, Shrink::kNever, parts.tone(i)});
   if (table.infers)
     columns.push_back({"with workers", Align::kRight, Shrink::kNever, Tone::kRunning});
+  if (table.steps != nullptr) columns.push_back({"a step", Align::kRight});
   columns.push_back({"samples", Align::kRight});
   const bool wide = options.width >= kWideEnough;
   const bool modules = frames && wide;
@@ -237,6 +252,7 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
     for (std::size_t i = 0; i < parts.size(); ++i)
       cells.push_back(of_total && rest ? "" : scale.Cell(parts.Of(states, i)));
     if (table.infers) cells.push_back(scale.Inferred(row.with_workers, row.self));
+    if (table.steps != nullptr) cells.push_back(StepCell(table, row));
     const std::uint64_t points = states.all().points;
     cells.push_back(points == 0 ? "" : FormatCount(points));
     if (modules) cells.push_back(row.module);
@@ -247,6 +263,7 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
   title += ", " + scale.Name();
   if (frames) title += of_total ? "; states and samples of total" : "; states and samples of self";
   if (selves.any() || (frames && totals.any())) title += "; +-: 95 % interval";
+  if (table.steps != nullptr) title += StepsText(*table.steps);
   return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) + "\n" +
          options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
          rows.Render(options.width, options.palette);

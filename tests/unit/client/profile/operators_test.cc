@@ -4,11 +4,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "client/profile/check_profile.h"
 #include "client/profile/operators/region_workers.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/profile_parts.h"
+#include "client/profile/report/report_table.h"
 #include "client/profile/threads/spin_cause.h"
 #include "tests/support/profile_maker.h"
 #include "tests/support/sample_profiles.h"
@@ -362,6 +364,34 @@ TEST(Operators, AFrameThatPointsNowhereIsRefused) {
   const auto checked = CheckProfile(profile);
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().message, "the profile is damaged: frame 0 points at operator 1 of 1");
+}
+
+TEST_F(OperatorsTest, TimePerStepIsThatOfAllThreadsInWholeSteps) {
+  const auto other = maker_.AddThread(2, "other");
+  for (int step = 0; step < 4; ++step) {
+    Add({"aten::mm"}, testing::Running(30));
+    Add({"aten::add"}, testing::Running(10));
+    AddOf(other, {"aten::add"}, testing::Running(40));
+  }
+  const v1::Profile profile = Make();
+  const StepLoop steps{.thread = thread_,
+                       .function = "",
+                       .name = "",
+                       .file = "",
+                       .borders = {{profile.start_ns() + 40 * kMs, 0},
+                                   {profile.start_ns() + 80 * kMs, 0},
+                                   {profile.start_ns() + 120 * kMs, 0}}};
+  const auto keys = ParseReportKeys("operator");
+  ASSERT_TRUE(keys);
+  const ReportTable table = TableBy(*keys->front(), profile, {.steps = &steps});
+  ASSERT_EQ(table.steps, &steps);
+  std::map<std::string, std::uint64_t> ms;
+  for (const ReportRow& row : table.rows) ms[row.name] = table.StepNs(row) / kMs;
+  EXPECT_THAT(ms, ElementsAre(::testing::Pair("aten::add", 50u), ::testing::Pair("aten::mm", 30u)));
+  EXPECT_EQ(TableBy(*keys->front(), profile, {}).steps, nullptr);
+  const auto threads = ParseReportKeys("thread");
+  EXPECT_EQ(TableBy(*threads->front(), profile, {.steps = &steps}).steps, nullptr)
+      << "of operators and phases only";
 }
 
 }  // namespace

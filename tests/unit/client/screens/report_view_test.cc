@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "client/profile/steps/program_steps.h"
 #include "client/screens/report/report_sheet.h"
 #include "client/text/text.h"
 #include "tests/support/profile_maker.h"
@@ -116,6 +117,27 @@ TEST(ReportViewTest, SheetsHaveIntervalsWhereTheyAreKnown) {
     EXPECT_EQ(row["self_reach_ns"].get<std::uint64_t>() == 0, main) << row.dump();
     EXPECT_EQ(row["total_reach_ns"].get<std::uint64_t>() == 0, main) << row.dump();
   }
+}
+
+TEST(ReportViewTest, OperatorsHaveTheirTimePerStep) {
+  v1::Profile profile = testing::SteppedProfile();
+  profile.add_operators()->set_name("aten::linear");
+  profile.mutable_operators(0)->set_rank(1);
+  for (v1::Frame& frame : *profile.mutable_frames())
+    if (frame.name() == "forward") frame.set_op(1);
+  const auto steps = FindProgramSteps(profile, {});
+  ASSERT_TRUE(steps);
+  const ReportQuestion question = About("operator");
+  ReportTable table = TableBy(*question.keys[0], profile, {.steps = &steps->loop});
+  EXPECT_TRUE(SortRows(table, ""));
+  for (const std::size_t width : {80u, 120u})
+    ExpectGolden(RenderReport(profile, table, question, {.width = width}),
+                 "report_operators_" + std::to_string(width) + ".txt");
+  const auto json = nlohmann::json::parse(SheetJson(SheetOf(table), profile));
+  for (const auto& row : json["rows"])
+    if (row["operator"] == "aten::linear") {
+      EXPECT_EQ(row["per_step_ns"], 5'000'000u);
+    }
 }
 
 TEST(ReportViewTest, ColourChangesNoText) {
