@@ -185,7 +185,7 @@ json StepsOfPage(const Result<ProgramSteps>& steps, const v1::Profile& profile) 
   constexpr std::array<std::pair<const char*, StepTable::CoursePart>, 4> kCourse{
       {{"gap", &GapOf}, {"forward and backward", &WorkOf}, {"tail", &TailOf}, {"data", &DataOf}}};
   for (const auto& [name, of] : kCourse) {
-    if (!table.has_courses()) break;
+    if (!table.has_courses() || table.courses_estimated) break;
     json all = json::array();
     for (const Step& step : shown) all.push_back(of(step.course.value_or(StepCourse{})));
     parts.push_back({{"name", name}, {"ns", std::move(all)}});

@@ -135,6 +135,73 @@ void AddCourses(const ProgramSteps& program, StepTable& table) {
   }
 }
 
+// The instant between two samples at which something ended and something else began.
+StepBorder Between(std::uint64_t last_ns, std::uint64_t next_ns) {
+  const std::uint64_t reach_ns = (next_ns - std::min(last_ns, next_ns)) / 2;
+  return {next_ns - reach_ns, next_ns - reach_ns - std::min(last_ns, next_ns)};
+}
+
+// The course of a step by the phases of its samples, which come in order of time.
+class SampledCourse {
+ public:
+  explicit SampledCourse(const Step& step) : step_(step), last_ns_(step.begin_ns) {}
+
+  void Add(const v1::Profile& profile, int sample, v1::Phase phase) {
+    const std::uint64_t at_ns = profile.samples().time_ns(sample);
+    const StepBorder begin = Between(last_ns_, at_ns);
+    const bool works = phase == v1::PHASE_FORWARD || phase == v1::PHASE_BACKWARD ||
+                       phase == v1::PHASE_COMMUNICATION;
+    if (after_optimizer_ && !work_) gap_from_ = begin;
+    after_optimizer_ = phase == v1::PHASE_OPTIMIZER;
+    if (works && !work_) work_ = begin;
+    if (after_optimizer_ && work_ && !tail_) tail_ = begin;
+    if (phase == v1::PHASE_DATA) data_ns_ += profile.samples().weight_ns(sample);
+    last_ns_ = std::max(last_ns_, LastPointNs(profile, sample));
+  }
+
+  [[nodiscard]] std::optional<StepCourse> Made() const {
+    if (!work_) return std::nullopt;
+    const std::uint64_t end_ns = step_.begin_ns + step_.length_ns;
+    // Of a step that begins inside of an optimizer, that is a part of the tail.
+    const StepBorder gap = gap_from_.value_or(StepBorder{step_.begin_ns, 0});
+    const StepBorder tail = tail_.value_or(StepBorder{end_ns, 0});
+    StepCourse course;
+    course.data_ns = data_ns_;
+    course.gap_ns = work_->time_ns - gap.time_ns;
+    course.work_ns = tail.time_ns - work_->time_ns;
+    course.tail_ns = step_.length_ns - *course.gap_ns - course.work_ns;
+    course.reach_ns =
+        std::max({gap.reach_ns, work_->reach_ns, tail.reach_ns, step_.reach_ns, std::uint64_t{1}});
+    return course;
+  }
+
+ private:
+  const Step& step_;
+  std::uint64_t last_ns_;
+  std::uint64_t data_ns_ = 0;
+  bool after_optimizer_ = false;
+  std::optional<StepBorder> gap_from_;  // the end of the optimizer with which the step begins
+  std::optional<StepBorder> work_;      // the begin of forward, or of what comes in its place
+  std::optional<StepBorder> tail_;      // the begin of the optimizer behind that
+};
+
+// Where the program does not say the parts of its steps.
+void AddSampledCourses(const v1::Profile& profile, StepTable& table) {
+  if (table.loop.SamplesPerStep() < StepLoop::kEnoughSamples) return;
+  const Operators operators(profile);
+  std::vector<SampledCourse> courses;
+  courses.reserve(table.steps.size());
+  for (const Step& step : table.steps) courses.emplace_back(step);
+  const v1::Samples& samples = profile.samples();
+  for (int i = 0; i < samples.node_size(); ++i) {
+    if (samples.thread(i) != table.loop.thread) continue;
+    if (const std::uint32_t step = table.loop.StepAt(samples.time_ns(i)); step != 0)
+      courses[step - 1].Add(profile, i, operators.PhaseAt(samples.node(i)));
+  }
+  for (std::size_t i = 0; i < courses.size(); ++i) table.steps[i].course = courses[i].Made();
+  table.courses_estimated = true;
+}
+
 }  // namespace
 
 std::uint64_t StepTable::MeanNs() const {
@@ -227,7 +294,10 @@ StepTable StepsOf(const ProgramSteps& program, const v1::Profile& profile) {
     table.lines.clear();
     for (Step& step : table.steps) step.line_ns.clear();
   }
-  AddCourses(program, table);
+  if (program.optimizer.empty())
+    AddSampledCourses(profile, table);
+  else
+    AddCourses(program, table);
   return table;
 }
 

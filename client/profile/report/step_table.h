@@ -1,6 +1,7 @@
 // StepTable: where the time of steps goes, on average and in each of them.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -21,14 +22,16 @@ struct StepPart {
   ReportTime time;    // in all whole steps
 };
 
-// What a program says of one step itself: exact.
+// The parts of one step in order of time: exact where the program says them itself, else by the
+// phases of its samples.
 struct StepCourse {
   std::uint64_t data_ns = 0;  // it waits for data
   // From the end of the optimizer until the data is there; without a wait for data nothing.
   std::optional<std::uint64_t> gap_ns;
   // From there to the optimizer: forward and backward.
   std::uint64_t work_ns = 0;
-  std::uint64_t tail_ns = 0;  // the optimizer
+  std::uint64_t tail_ns = 0;   // the optimizer
+  std::uint64_t reach_ns = 0;  // so far off each border may be; 0: exact
 };
 
 struct Step {
@@ -39,7 +42,7 @@ struct Step {
   // length only on average.
   std::vector<std::uint64_t> line_ns;
   std::vector<std::uint64_t> phase_ns;
-  std::optional<StepCourse> course{};  // of exact steps whose ends are known
+  std::optional<StepCourse> course{};  // where StepTable.has_courses
 };
 
 struct StepTable {
@@ -48,6 +51,7 @@ struct StepTable {
   std::vector<StepPart> lines;   // in their order in the file; those elsewhere last
   std::vector<StepPart> phases;  // in the order of a step; empty: no phase is known
   ReportTime all;
+  bool courses_estimated = false;  // by samples
 
   [[nodiscard]] std::uint64_t MeanNs() const;
   // Of the lengths: half of the steps, or 95 of 100, take no longer.
@@ -69,7 +73,11 @@ struct StepTable {
   // Of one part of the courses.
   using CoursePart = std::uint64_t (*)(const StepCourse& course);
   [[nodiscard]] std::uint64_t MedianOf(CoursePart part) const;
-  [[nodiscard]] bool has_courses() const { return !steps.empty() && steps.front().course; }
+  // Exact steps whose ends are known have them, and others with ten samples a step or more, some of
+  // them forward or backward: those in which there is one.
+  [[nodiscard]] bool has_courses() const {
+    return std::ranges::any_of(steps, [](const Step& step) { return step.course.has_value(); });
+  }
 };
 
 // The parts of a course; waiting for data is a part of the gap, and so shown by itself.

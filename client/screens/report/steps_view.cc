@@ -59,7 +59,8 @@ std::string ExcessText(const StepTable& table, std::size_t number) {
   };
   std::string text;
   const StepTable::CourseExcess course = table.CourseExcessOf(number);
-  if (explains(course.ns)) text = "+" + FormatDuration(course.ns) + " " + course.part;
+  if (explains(course.ns))
+    text = Tilde(table.courses_estimated) + "+" + FormatDuration(course.ns) + " " + course.part;
   const StepTable::Excess excess = table.ExcessOf(number);
   if (explains(excess.ns)) {
     const StepPart& line = table.lines[excess.line];
@@ -81,7 +82,8 @@ std::string CourseTable(const v1::Profile& profile, const StepTable& table,
              {"tail", Align::kRight},
              {"data", Align::kRight},
              {"more than the median", Align::kLeft, Shrink::kMiddle}});
-  const auto time = [](std::uint64_t ns) { return ns == 0 ? std::string() : FormatDuration(ns); };
+  const std::string tilde = Tilde(table.courses_estimated);
+  const auto time = [&](std::uint64_t ns) { return ns == 0 ? "" : tilde + FormatDuration(ns); };
   out.AddRow({"median", "", FormatDuration(table.QuantileNs(0.5)), time(table.MedianOf(&GapOf)),
               time(table.MedianOf(&WorkOf)), time(table.MedianOf(&TailOf)),
               time(table.MedianOf(&DataOf)), ""});
@@ -93,10 +95,15 @@ std::string CourseTable(const v1::Profile& profile, const StepTable& table,
                 FormatDuration(step.length_ns), time(GapOf(course)), time(course.work_ns),
                 time(course.tail_ns), time(course.data_ns), ExcessText(table, number)});
   }
-  return options.palette.Paint(Tone::kFaint,
-                               "the slowest steps; gap: until the data is there, data: the part of "
-                               "it that waits for data, tail: the optimizer") +
-         "\n" + out.Render(options.width, options.palette);
+  const std::string what =
+      table.courses_estimated
+          ? "the slowest steps, by the phases of samples; gap: before forward, data: of it all, "
+            "tail: "
+            "from the optimizer on"
+          : "the slowest steps; gap: until the data is there, data: the part of it that waits for "
+            "data, tail: the optimizer";
+  return options.palette.Paint(Tone::kFaint, what) + "\n" +
+         out.Render(options.width, options.palette);
 }
 
 std::string SlowestTable(const v1::Profile& profile, const StepTable& table,
@@ -174,6 +181,7 @@ ReportSheet SheetOf(const StepTable& table, const v1::Profile& profile) {
   if (courses)
     for (const char* part : {"gap_ns", "forward_backward_ns", "tail_ns", "data_ns"})
       sheet.columns.emplace_back(part);
+  if (table.courses_estimated && courses) sheet.columns.emplace_back("course_reach_ns");
   for (const StepPart& phase : table.phases) sheet.columns.push_back(phase.name + " ns");
   for (const StepPart& line : table.lines) sheet.columns.push_back("line " + line.name + " ns");
   for (std::size_t i = 0; i < table.steps.size(); ++i) {
@@ -187,6 +195,7 @@ ReportSheet SheetOf(const StepTable& table, const v1::Profile& profile) {
       const StepCourse course = step.course.value_or(StepCourse{});
       for (const std::uint64_t ns : {GapOf(course), course.work_ns, course.tail_ns, course.data_ns})
         cells.emplace_back(ns);
+      if (table.courses_estimated) cells.emplace_back(course.reach_ns);
     }
     for (const std::uint64_t ns : step.phase_ns) cells.emplace_back(ns);
     for (const std::uint64_t ns : step.line_ns) cells.emplace_back(ns);

@@ -201,6 +201,76 @@ TEST_F(StepTableTest, OtherThreadsHaveNoPartInIt) {
   EXPECT_EQ(Table().all.all().ns, 400 * kMs);
 }
 
+// Of a loop in samples, 15 a step: its course is that of the phases of these.
+TEST_F(StepTableTest, WithoutMarksTheCourseIsThatOfPhases) {
+  for (int i = 0; i < 12; ++i) {
+    const auto at = [&](int line, const std::string& callee, int samples) {
+      for (int sample = 0; sample < samples; ++sample) At(main_, line, callee);
+    };
+    at(24, "load_batch (data.py:3)", i == 5 ? 10 : 4);
+    at(25, "forward (net.py:9)", 5);
+    at(26, "backward (net.py:19)", 3);
+    at(27, "update (net.py:29)", 3);
+  }
+  const StepTable table = Table();
+  ASSERT_TRUE(table.has_courses());
+  EXPECT_TRUE(table.courses_estimated);
+  EXPECT_EQ(table.steps[0].course->data_ns, 40 * kMs);
+  EXPECT_EQ(table.steps[0].course->gap_ns, 40 * kMs);
+  EXPECT_EQ(table.steps[0].course->work_ns, 80 * kMs);
+  EXPECT_EQ(table.steps[0].course->tail_ns, 30 * kMs);
+  EXPECT_EQ(table.steps[0].course->reach_ns, 10 * kMs);
+  const std::size_t slowest = table.Slowest(1).front();
+  EXPECT_EQ(table.steps[slowest].course->data_ns, 100 * kMs);
+  EXPECT_STREQ(table.CourseExcessOf(slowest).part, "waiting for data");
+  EXPECT_EQ(table.CourseExcessOf(slowest).ns, 60 * kMs);
+}
+
+// A step may begin anywhere: what an optimizer does at its begin is a part of the tail.
+TEST_F(StepTableTest, AStepThatBeginsWithTheOptimizerHasThatInItsTail) {
+  const auto at = [&](const std::string& callee, int samples) {
+    for (int sample = 0; sample < samples; ++sample) At(main_, 24, callee);
+  };
+  std::vector<std::uint64_t> begins_ms;
+  for (int i = 0; i < 5; ++i) {
+    begins_ms.push_back(200u * static_cast<std::uint64_t>(i));
+    at("update (net.py:29)", 4);
+    at("load_batch (data.py:3)", 6);
+    at("forward (net.py:9)", 10);
+  }
+  v1::Profile profile = Make();
+  profile.add_step_sources()->set_text("uprobe:libfoo.so:work");
+  profile.add_step_names("");
+  for (const std::uint64_t begin_ms : begins_ms) {
+    v1::StepEvents& events = *profile.mutable_step_events();
+    events.add_time_ns(profile.start_ns() + begin_ms * kMs);
+    events.add_thread(main_);
+    events.add_source(0);
+    events.add_name(0);
+    events.add_end(false);
+  }
+  const StepTable table = TableOf(profile);
+  ASSERT_TRUE(table.has_courses());
+  const StepCourse course = table.steps[1].course.value_or(StepCourse{});
+  EXPECT_EQ(course.data_ns, 60 * kMs);
+  EXPECT_EQ(course.gap_ns, 60 * kMs);
+  EXPECT_EQ(course.work_ns, 105 * kMs) << "to the border of the step, between two samples";
+  EXPECT_EQ(course.tail_ns, 35 * kMs);
+  EXPECT_EQ(course.reach_ns, 5 * kMs);
+}
+
+TEST_F(StepTableTest, OfFewSamplesAStepThereIsNoCourse) {
+  for (int i = 0; i < 12; ++i) Step(main_);
+  EXPECT_FALSE(Table().has_courses());
+}
+
+TEST_F(StepTableTest, WithoutForwardAndBackwardThereIsNoCourse) {
+  for (int i = 0; i < 12; ++i)
+    for (int sample = 0; sample < 12; ++sample)
+      At(main_, sample < 6 ? 24 : 25, "load_batch (data.py:3)");
+  EXPECT_FALSE(Table().has_courses());
+}
+
 // Steps that a program itself says, of 10 ms each: it waits for data from 1 to 3 ms, and the
 // optimizer takes the last 2 ms.
 class SaidStepsTest : public StepTableTest {
