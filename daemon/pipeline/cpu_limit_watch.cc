@@ -29,10 +29,12 @@ source::CpuLimits CpuLimitWatch::LimitsOf(const aggregate::ProfileProcess& proce
   limits.quota_cpus = now->cpus;
   // Another cgroup has the lowest quota by now, or the first one was removed and made again.
   if (first == first_.end() || !first->second || first->second->cgroup != now->cgroup ||
-      first->second->periods > now->periods || first->second->throttled > now->throttled)
+      first->second->periods > now->periods || first->second->throttled > now->throttled ||
+      first->second->throttled_ns > now->throttled_ns)
     return limits;
   limits.quota_periods = now->periods - first->second->periods;
   limits.throttled_periods = now->throttled - first->second->throttled;
+  limits.throttled_ns = now->throttled_ns - first->second->throttled_ns;
   return limits;
 }
 

@@ -78,6 +78,7 @@ v1::Profile PoolProfile() {
   demo.mutable_cpu_limits()->set_quota_cpus(4);
   demo.mutable_cpu_limits()->set_quota_periods(100);
   demo.mutable_cpu_limits()->set_throttled_periods(12);
+  demo.mutable_cpu_limits()->set_throttled_ns(1'200'000'000);
   return maker.Make();
 }
 

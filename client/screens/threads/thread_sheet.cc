@@ -158,6 +158,7 @@ ordered_json ProcessOf(const v1::Profile& profile, const v1::Process& process,
     object["quota_cpus"] = process.cpu_limits().quota_cpus();
     object["quota_periods"] = Number(process.cpu_limits().quota_periods());
     object["throttled_periods"] = Number(process.cpu_limits().throttled_periods());
+    object["throttled_ns"] = Number(process.cpu_limits().throttled_ns());
   }
   if (!process.has_concurrency()) return object;
   object["points"] = Number(PointsOf(process.concurrency()));

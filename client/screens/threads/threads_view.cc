@@ -135,9 +135,21 @@ class Screen {
     if (usable.by != UsableCpus::By::kUnknown)
       add("effective use " + FormatShare(EffectiveUse(use, usable, length_ns_)) + " of " +
           LimitText(usable));
+    if (const std::string throttled = ThrottledText(Process(process).cpu_limits());
+        !throttled.empty())
+      add(throttled);
     for (const ThreadAdvice& advice : advice_)
       if (advice.process == process) add(advice.text);
     return text + AtOnce(Process(process));
+  }
+
+  // "throttled 1.20 s, summed over CPUs, in 12 of 100 periods of its quota"; "": it has none.
+  [[nodiscard]] static std::string ThrottledText(const v1::CpuLimits& limits) {
+    if (limits.quota_periods() == 0) return "";
+    const std::string periods = FormatCount(limits.quota_periods(), "period") + " of its quota";
+    if (limits.throttled_periods() == 0) return "never throttled in " + periods;
+    return "throttled " + FormatDuration(limits.throttled_ns()) + ", summed over CPUs, in " +
+           FormatCount(limits.throttled_periods()) + " of " + periods;
   }
 
   [[nodiscard]] static std::string CauseText(const ThreadUse& use) {

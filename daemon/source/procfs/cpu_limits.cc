@@ -10,6 +10,7 @@ namespace profd::source {
 namespace {
 
 constexpr std::size_t kMaxBytes = 65'536;
+constexpr std::uint64_t kNsPerUs = 1'000;
 constexpr std::size_t kMaxDepth = 64;  // cgroups above each other that are looked at
 
 std::uint64_t NumberIn(std::string_view text) {
@@ -48,7 +49,7 @@ std::optional<CpuQuota> QuotaOf(const ProcFs& cgroups, std::string_view cgroup) 
     const auto max = cgroups.Read(std::string(cgroup.substr(1)) + "/cpu.max", kMaxBytes);
     const double cpus = max ? QuotaCpus(*max) : 0;
     if (cpus != 0 && (!lowest || cpus < lowest->cpus))
-      lowest = CpuQuota{.cgroup = std::string(cgroup), .cpus = cpus, .periods = 0, .throttled = 0};
+      lowest = CpuQuota{.cgroup = std::string(cgroup), .cpus = cpus};
     cgroup = cgroup.substr(0, cgroup.rfind('/'));
   }
   if (!lowest) return std::nullopt;
@@ -56,6 +57,7 @@ std::optional<CpuQuota> QuotaOf(const ProcFs& cgroups, std::string_view cgroup) 
   if (!use) return lowest;
   lowest->periods = NumberIn(StatusLine(*use, "nr_periods "));
   lowest->throttled = NumberIn(StatusLine(*use, "nr_throttled "));
+  lowest->throttled_ns = NumberIn(StatusLine(*use, "throttled_usec ")) * kNsPerUs;
   return lowest;
 }
 

@@ -16,6 +16,7 @@ struct CpuLimits {
   double quota_cpus = 0;                // by cpu.max; 0: none is known
   std::uint64_t quota_periods = 0;      // in which the cgroup with that quota wanted to run
   std::uint64_t throttled_periods = 0;  // of these: it had used up its quota
+  std::uint64_t throttled_ns = 0;       // of all CPUs: something was kept from running then
 };
 
 // The lowest quota of a cgroup (version 2) and of those above it, and how it was used so far.
@@ -24,6 +25,7 @@ struct CpuQuota {
   double cpus = 0;
   std::uint64_t periods = 0;
   std::uint64_t throttled = 0;
+  std::uint64_t throttled_ns = 0;
 };
 
 // Cpus_allowed_list of the process's first thread. Nothing: it cannot be read.

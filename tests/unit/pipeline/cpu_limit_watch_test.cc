@@ -20,7 +20,8 @@ class CpuLimitWatchTest : public testing::Test {
   }
   void UseQuota(std::uint64_t periods, std::uint64_t throttled) const {
     Write("cgroup/a/cpu.stat", "nr_periods " + std::to_string(periods) + "\nnr_throttled " +
-                                   std::to_string(throttled) + "\n");
+                                   std::to_string(throttled) + "\nthrottled_usec " +
+                                   std::to_string(10 * throttled) + "\n");
   }
   void Add(const std::string& cgroup) {
     auto info = std::make_shared<process::ProcessInfo>();
@@ -59,6 +60,7 @@ TEST_F(CpuLimitWatchTest, TheUseOfAQuotaIsThatOfTheSession) {
   EXPECT_DOUBLE_EQ(limits->quota_cpus, 2);
   EXPECT_EQ(limits->quota_periods, 100u);
   EXPECT_EQ(limits->throttled_periods, 12u);
+  EXPECT_EQ(limits->throttled_ns, 120'000u);
 }
 
 TEST_F(CpuLimitWatchTest, WithoutAFirstReadingItsUseIsNotKnown) {
@@ -71,6 +73,7 @@ TEST_F(CpuLimitWatchTest, WithoutAFirstReadingItsUseIsNotKnown) {
   EXPECT_DOUBLE_EQ(limits->quota_cpus, 2);
   EXPECT_EQ(limits->quota_periods, 0u);
   EXPECT_EQ(limits->throttled_periods, 0u);
+  EXPECT_EQ(limits->throttled_ns, 0u);
 }
 
 TEST_F(CpuLimitWatchTest, ACgroupThatWasMadeAgainCountsFromTheBegin) {

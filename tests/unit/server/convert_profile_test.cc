@@ -39,8 +39,11 @@ aggregate::Profile MakeProfile() {
   process.exited = true;
   process.executable = "/bin/x";
   process.concurrency = aggregate::Concurrency{.levels = {{2, 70, 71}}, .unknown_points = 72};
-  process.cpu_limits = source::CpuLimits{
-      .allowed_cpus = 73, .quota_cpus = 1.5, .quota_periods = 74, .throttled_periods = 75};
+  process.cpu_limits = source::CpuLimits{.allowed_cpus = 73,
+                                         .quota_cpus = 1.5,
+                                         .quota_periods = 74,
+                                         .throttled_periods = 75,
+                                         .throttled_ns = 76};
   profile.processes.push_back(process);
   aggregate::ProfileThread thread;
   thread.key = {101, 8};
@@ -120,6 +123,7 @@ TEST(ProfileToProto, CarriesEverything) {
   EXPECT_EQ(proto.processes(0).cpu_limits().quota_cpus(), 1.5);
   EXPECT_EQ(proto.processes(0).cpu_limits().quota_periods(), 74u);
   EXPECT_EQ(proto.processes(0).cpu_limits().throttled_periods(), 75u);
+  EXPECT_EQ(proto.processes(0).cpu_limits().throttled_ns(), 76u);
   ASSERT_EQ(proto.frames_size(), 1);
   EXPECT_EQ(proto.frames(0).kind(), v1::FRAME_JIT);
   EXPECT_TRUE(proto.frames(0).inlined());

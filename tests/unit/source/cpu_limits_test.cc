@@ -19,7 +19,8 @@ TEST(CpuLimits, AffinityIsThatOfTheStatus) {
 TEST(CpuLimits, TheLowestQuotaOfACgroupAndThoseAboveItCounts) {
   const FakeProc cgroups;
   cgroups.Write("a.slice/cpu.max", "150000 100000\n");
-  cgroups.Write("a.slice/cpu.stat", "usage_usec 5\nnr_periods 40\nnr_throttled 4\n");
+  cgroups.Write("a.slice/cpu.stat",
+                "usage_usec 5\nnr_periods 40\nnr_throttled 4\nthrottled_usec 250\n");
   cgroups.Write("a.slice/b.service/cpu.max", "400000 100000\n");
   cgroups.Write("a.slice/b.service/cpu.stat", "nr_periods 9\nnr_throttled 9\n");
   cgroups.Write("a.slice/b.service/c/cpu.max", "max 100000\n");
@@ -29,6 +30,7 @@ TEST(CpuLimits, TheLowestQuotaOfACgroupAndThoseAboveItCounts) {
   EXPECT_DOUBLE_EQ(quota->cpus, 1.5);
   EXPECT_EQ(quota->periods, 40u);
   EXPECT_EQ(quota->throttled, 4u);
+  EXPECT_EQ(quota->throttled_ns, 250'000u);
 }
 
 TEST(CpuLimits, WithoutAQuotaThereIsNone) {

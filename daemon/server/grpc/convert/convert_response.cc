@@ -51,6 +51,7 @@ void Fill(const source::CpuLimits& limits, v1::CpuLimits& proto) {
   proto.set_quota_cpus(limits.quota_cpus);
   proto.set_quota_periods(limits.quota_periods);
   proto.set_throttled_periods(limits.throttled_periods);
+  proto.set_throttled_ns(limits.throttled_ns);
 }
 
 void Fill(const aggregate::ProfileProcess& process, std::string_view host, v1::Process& proto) {

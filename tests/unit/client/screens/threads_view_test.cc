@@ -151,6 +151,7 @@ TEST(ThreadsViewTest, JsonHasProcessesThreadsAndAdvice) {
   EXPECT_EQ(process["unknown_points"], 3);
   EXPECT_EQ(process["at_once"][3], (json{{"threads", 4}, {"running", 0}, {"wanting", 400}}));
   EXPECT_EQ(process["throttled_periods"], 12);
+  EXPECT_EQ(process["throttled_ns"], 1'200'000'000u);
   EXPECT_FALSE(report["processes"][1].contains("at_once"));
   ASSERT_EQ(report["threads"].size(), 6u);
   const json& busiest = report["threads"][0];
