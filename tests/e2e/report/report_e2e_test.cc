@@ -1,6 +1,7 @@
 // profctl report of a real interpreter whose program knows the self and the total time of its
 // functions.
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -32,15 +33,21 @@ class ReportTest : public ProfctlTest {
     if (interpreter_.empty()) GTEST_SKIP() << "no CPython on this machine";
   }
 
-  // Collects while a program of this folder runs; what it says of itself goes to `truth`.
+  // Collects while a Python program of this folder runs; what it says of itself goes to `truth`.
   void Collect(const std::string& name, const std::vector<std::string>& options, json& truth) {
-    auto program = testing::Subprocess::Start(
-        {interpreter_, test::SourceDirectory() + "/tests/e2e/report/" + name,
-         test::BinaryDirectory() + "/deploy"},
-        options_);
+    CollectFrom({interpreter_, test::SourceDirectory() + "/tests/e2e/report/" + name,
+                 test::BinaryDirectory() + "/deploy"},
+                options, truth);
+  }
+
+  // The same of any command; its first line goes to first_line_.
+  void CollectFrom(const std::vector<std::string>& command, const std::vector<std::string>& options,
+                   json& truth) {
+    auto program = testing::Subprocess::Start(command, options_);
     ASSERT_TRUE(program) << program.error().message;
     const auto ready = program->ReadLine();
     ASSERT_TRUE(ready) << ready.error().message;
+    first_line_ = *ready;
     main_thread_ = std::to_string(program->pid());
     std::vector<std::string> arguments{"collect", "-p", main_thread_, "-o", File("x.json")};
     arguments.insert(arguments.end(), options.begin(), options.end());
@@ -103,6 +110,7 @@ class ReportTest : public ProfctlTest {
 
   std::string interpreter_;
   std::string main_thread_;
+  std::string first_line_;
   v1::Profile profile_;
   std::map<std::string, std::map<std::string, double>> truth_;  // ns by what and function
 };
@@ -182,6 +190,30 @@ TEST_F(ReportTest, TreesAndLinesHaveTheSameTimes) {
   double self = 0;
   for (const json& row : lines["rows"]) self += row["self_ns"].get<double>();
   EXPECT_GT(self, 0.9 * lines["total_ns"].get<double>());
+}
+
+TEST_F(ReportTest, InstructionsHaveTheTimeOfTheLoopThatTheyAreIn) {
+  if (::access("/usr/bin/objdump", X_OK) != 0) GTEST_SKIP() << "objdump is not installed";
+  json truth;
+  ASSERT_NO_FATAL_FAILURE(
+      CollectFrom({TestProgram("known_code")}, {"-d", "3", "-F", "299"}, truth));
+  TakeTruth(truth);
+  const std::uint64_t middle = std::stoull(first_line_);
+  const json code = Report({"--annotate", "known_loops"});
+  std::map<std::string, double> seen_ns;
+  double all_ns = 0;
+  for (const json& row : code["rows"]) {
+    EXPECT_NE(row["text"], "") << "objdump does not have it: " << row.dump();
+    const auto ns = row["self_ns"].get<double>();
+    seen_ns[row["offset"].get<std::uint64_t>() < middle ? "first" : "second"] += ns;
+    all_ns += ns;
+  }
+  for (const char* loop : {"first", "second"})
+    ExpectShare(seen_ns[loop], truth_["self"][loop], code, loop);
+  EXPECT_EQ(all_ns, RowOf(Report({"--by", "function"}), "function", "known_loops")["self_ns"]);
+  const auto hottest = std::ranges::max_element(
+      code["rows"], {}, [](const json& row) { return row["self_ns"].get<std::uint64_t>(); });
+  EXPECT_THAT((*hottest)["text"].get<std::string>(), ::testing::ContainsRegex("dec|jne"));
 }
 
 // The lines of train() in known_steps.py that call the three parts of a step.
