@@ -60,8 +60,8 @@ static unsigned char* profd_put_field(unsigned char* to, int field, const void* 
 #define PROFD_FIELD_BYTES 3 /* in front of its bytes */
 
 /*
- * opentelemetry.proto.resource.v1.Resource, with two attributes: the schema, a string, and the names,
- * an array of strings. 0: it would be too long.
+ * opentelemetry.proto.resource.v1.Resource, with two attributes: the schema, a string, and the
+ * names, an array of strings. 0: it would be too long.
  */
 static size_t profd_make_payload(unsigned char* to) {
   static const char schema_key[] = "threadlocal.schema_version", schema[] = "tls_v1";
@@ -73,14 +73,12 @@ static size_t profd_make_payload(unsigned char* to) {
   for (i = 0; i < profd_labels.keys; i++)
     array += 2 * PROFD_FIELD_BYTES + strlen(profd_labels.names[i]);
   if (array > PROFD_LABEL_PAYLOAD_BYTES - 256) return 0;
-  to = profd_put_field(to, 1, NULL,
-                       2 * PROFD_FIELD_BYTES + sizeof(schema_key) - 1 + schema_value) -
+  to = profd_put_field(to, 1, NULL, 2 * PROFD_FIELD_BYTES + sizeof(schema_key) - 1 + schema_value) -
        (2 * PROFD_FIELD_BYTES + sizeof(schema_key) - 1 + schema_value);
   to = profd_put_field(to, 1, schema_key, sizeof(schema_key) - 1);
   to = profd_put_field(to, 2, NULL, schema_value) - schema_value;
   to = profd_put_field(to, 1, schema, sizeof(schema) - 1);
-  to = profd_put_field(to, 1, NULL,
-                       3 * PROFD_FIELD_BYTES + sizeof(map_key) - 1 + array) -
+  to = profd_put_field(to, 1, NULL, 3 * PROFD_FIELD_BYTES + sizeof(map_key) - 1 + array) -
        (3 * PROFD_FIELD_BYTES + sizeof(map_key) - 1 + array);
   to = profd_put_field(to, 1, map_key, sizeof(map_key) - 1);
   to = profd_put_field(to, 2, NULL, PROFD_FIELD_BYTES + array) - (PROFD_FIELD_BYTES + array);
@@ -192,16 +190,28 @@ void profd_labels_after_fork(void) {
   if (profd_labels.state <= 0) return;
   profd_labels.state = 0;
   profd_make_context();
-  if (profd_labels.state > 0 && profd_labels.keys) profd_publish();
+  if (profd_labels.state > 0) profd_publish();
 }
 
-void profd_label_begin(struct profd_label* label, int key, const char* value, size_t length) {
+int profd_labels_publish(void) {
+  int known;
+  profd_labels_lock();
+  if (!profd_labels.state) {
+    profd_make_context();
+    if (profd_labels.state > 0) profd_publish();
+  }
+  known = profd_labels.state > 0;
+  profd_labels_unlock();
+  return known ? 0 : -1;
+}
+
+/* The record of `label` as the thread's present one, or as an empty one; the bytes of its
+ * attributes. */
+static uint16_t profd_copy_record(struct profd_label* label) {
   const unsigned char* before = (const unsigned char*)otel_thread_ctx_v1;
   unsigned char* to = label->record.bytes;
   uint16_t bytes = 0;
   label->before = before;
-  if (key < 0) return;
-  if (length > 255) length = 255;
   if (before) {
     memcpy(&bytes, before + 26, sizeof(bytes));
     memcpy(to, before, PROFD_LABEL_HEAD_BYTES + (size_t)bytes);
@@ -209,6 +219,22 @@ void profd_label_begin(struct profd_label* label, int key, const char* value, si
     memset(to, 0, PROFD_LABEL_HEAD_BYTES);
     to[24] = 1; /* valid */
   }
+  return bytes;
+}
+
+/* A reader that interrupts the thread from here on finds the whole record. */
+static void profd_show_record(struct profd_label* label) {
+  __atomic_signal_fence(__ATOMIC_SEQ_CST);
+  *(const void* volatile*)&otel_thread_ctx_v1 = label->record.bytes;
+}
+
+void profd_label_begin(struct profd_label* label, int key, const char* value, size_t length) {
+  unsigned char* to = label->record.bytes;
+  uint16_t bytes;
+  label->before = otel_thread_ctx_v1;
+  if (key < 0) return;
+  if (length > 255) length = 255;
+  bytes = profd_copy_record(label);
   if (PROFD_LABEL_HEAD_BYTES + (size_t)bytes + 2 + length > PROFD_LABEL_RECORD_BYTES) return;
   to += PROFD_LABEL_HEAD_BYTES + bytes;
   *to++ = (unsigned char)key;
@@ -216,9 +242,15 @@ void profd_label_begin(struct profd_label* label, int key, const char* value, si
   memcpy(to, value, length);
   bytes = (uint16_t)(bytes + 2 + length);
   memcpy(label->record.bytes + 26, &bytes, sizeof(bytes));
-  /* A reader that interrupts the thread from here on finds the whole record. */
-  __atomic_signal_fence(__ATOMIC_SEQ_CST);
-  *(const void* volatile*)&otel_thread_ctx_v1 = label->record.bytes;
+  profd_show_record(label);
+}
+
+void profd_trace_begin(struct profd_label* label, const unsigned char trace_id[16],
+                       const unsigned char span_id[8]) {
+  profd_copy_record(label);
+  memcpy(label->record.bytes, trace_id, 16);
+  memcpy(label->record.bytes + 16, span_id, 8);
+  profd_show_record(label);
 }
 
 void profd_label_end(struct profd_label* label) {

@@ -8,7 +8,8 @@
  *   ... the work ...
  *   profd_label_end(&label);                    labels end in the reverse order of their begin
  *
- * In C++: `profd::Label label(step_key, "17");` ends with its block.
+ * In C++: `profd::Label label(step_key, "17");` ends with its block. profd_trace_begin says in the
+ * same way which span of a trace a thread works on.
  *
  * Compile profd_labels.c into the program, or into one of its libraries. The variable must be
  * exported: by a program that is linked with -rdynamic, or with
@@ -16,8 +17,9 @@
  *
  * Format: OpenTelemetry's thread context (OTEP 4947) and process context (OTEP 4719), so that other
  * readers see the labels, too. Linux, gcc or clang. Nothing blocks and nothing is allocated, but in
- * profd_label_key. A value is at most 255 bytes; what does not fit is left out. A process that
- * publishes such a context by another library keeps that one: profd_label_key then returns -1.
+ * profd_label_key and profd_labels_publish. A value is at most 255 bytes; what does not fit is left
+ * out. A process that publishes such a context by another library keeps that one: profd_label_key
+ * then returns -1.
  */
 #ifndef PROFD_LABELS_H
 #define PROFD_LABELS_H
@@ -42,11 +44,14 @@ struct profd_label {
 };
 
 /*
- * The number of a label's name, the same for the same name; any thread, once for each name. -1: there
- * are 256 already, the names are too long altogether, or the process publishes a context by another
- * library.
+ * The number of a label's name, the same for the same name; any thread, once for each name. -1:
+ * there are 256 already, the names are too long altogether, or the process publishes a context by
+ * another library.
  */
 int profd_label_key(const char* name);
+/* What readers look for in the process, where no label has a name yet: before profd_trace_begin,
+ * once. -1: the process publishes a context by another library. */
+int profd_labels_publish(void);
 /* In a child after fork(), where no atfork handler does it: names are published again. */
 void profd_labels_after_fork(void);
 
@@ -55,8 +60,13 @@ void profd_labels_after_fork(void);
 void profd_label_begin(struct profd_label* label, int key, const char* value, size_t length);
 void profd_label_end(struct profd_label* label);
 
-/* The calling thread's variable, which points to its record or is NULL. For callers that write it by
- * themselves. */
+/* The present thread works on this span, with the labels that it has, until profd_label_end. The
+ * ids are those of W3C's trace context; all zero: it works on no trace. */
+void profd_trace_begin(struct profd_label* label, const unsigned char trace_id[16],
+                       const unsigned char span_id[8]);
+
+/* The calling thread's variable, which points to its record or is NULL. For callers that write it
+ * by themselves. */
 const void** profd_label_slot(void);
 
 #ifdef __cplusplus

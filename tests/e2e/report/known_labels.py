@@ -11,7 +11,7 @@ import threading
 import time
 
 sys.path.insert(0, sys.argv[1])
-from profd_labels import label  # noqa: E402
+from profd_labels import label, trace  # noqa: E402
 
 LOG = []
 
@@ -36,10 +36,13 @@ def load():
 
 
 def compute(turn):
+    ids = ("0af7651916cd43dd8448eb211c80319c", f"{turn + 1:016x}")
     begin = now()
-    with label(phase="compute"):
+    with trace(*ids), label(phase="compute"):
         spin(5 * (turn + 1))
-    LOG.append(("phase", "compute", begin, now()))
+    end = now()
+    LOG.append(("phase", "compute", begin, end))
+    LOG.extend((name, value, begin, end) for name, value in zip(("trace_id", "span_id"), ids))
 
 
 def work(stop):

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstring>
 #include <memory>
 #include <string>
 #include <vector>
@@ -45,6 +46,22 @@ TEST(LabelSetsTest, EqualRecordsOfAProcessAreOneSet) {
   EXPECT_NE(sets.Intern(Labelled(keys, 0, "1", kOther)), first) << "its names may differ";
   EXPECT_EQ(sets.Intern(process::Sample{}), 0u);
   EXPECT_THAT(sets.Resolve(first), ElementsAre(Pair("step", "1")));
+}
+
+TEST(LabelSetsTest, ATraceAndItsSpanAreLabels) {
+  LabelSets sets;
+  const auto keys = Keys({"step"});
+  process::Sample sample = Labelled(keys, 0, "1");
+  profd_label_head head{};
+  std::memcpy(&head, sample.labels.data(), sizeof head);
+  head.trace_id[0] = 0x0a;
+  head.trace_id[15] = 0xfe;
+  head.span_id[7] = 2;
+  std::memcpy(sample.labels.data(), &head, sizeof head);
+  const auto set = sets.Intern(sample);
+  EXPECT_THAT(sets.Resolve(set), ElementsAre(Pair("span_id", "0000000000000002"), Pair("step", "1"),
+                                             Pair("trace_id", "0a0000000000000000000000000000fe")));
+  EXPECT_NE(sets.Intern(Labelled(keys, 0, "1")), set) << "without a trace it is another set";
 }
 
 TEST(LabelSetsTest, ANameMayComeLater) {

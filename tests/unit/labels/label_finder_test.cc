@@ -96,6 +96,17 @@ TEST_F(LabelFinderTest, InALibraryHoweverItIsLinked) {
   }
 }
 
+TEST_F(LabelFinderTest, ATraceStandsBesideTheLabels) {
+  auto program = Start({Fixture("labelled_program")});
+  EXPECT_EQ(Read(program, Find(program)).trace_id, "");
+  program.WriteInput("trace\n");
+  ASSERT_TRUE(program.ReadLine());
+  const auto record = Read(program, Find(program));
+  EXPECT_EQ(record.trace_id, "010000000000000000000000000000fe");
+  EXPECT_EQ(record.span_id, "000000000000000a");
+  EXPECT_THAT(record.attributes, ElementsAre(Pair(0, "17"), Pair(1, "load")));
+}
+
 TEST_F(LabelFinderTest, NamesThatComeLater) {
   auto program = Start({Fixture("labelled_program")});
   program.WriteInput("route\n");

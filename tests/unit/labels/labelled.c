@@ -14,5 +14,6 @@ int main(int count, char** arguments) {
   *(void**)&labels.key = dlsym(library, "profd_label_key");
   *(void**)&labels.begin = dlsym(library, "profd_label_begin");
   *(void**)&labels.end = dlsym(library, "profd_label_end");
+  *(void**)&labels.trace = dlsym(library, "profd_trace_begin");
   return run_labelled(&labels);
 }
