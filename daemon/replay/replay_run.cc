@@ -59,6 +59,10 @@ struct Environment {
                               [&](std::string_view key, std::string_view value) {
                                 if (result) result = jit.AddRegisteredBlob(key, value);
                               });
+    reader.ForEachEnvironment(symbolize::kMadeBlobKind,
+                              [&](std::string_view key, std::string_view value) {
+                                if (result) result = jit.AddMadeBlob(key, value);
+                              });
     return result;
   }
 };

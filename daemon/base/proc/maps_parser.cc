@@ -47,6 +47,7 @@ std::optional<MapsLine> ParseMapsLine(std::string_view line) {
   if (parsed.start >= parsed.end) return std::nullopt;
   constexpr std::size_t kPermissions = 4;  // "r-xp"
   if (line.size() <= kPermissions || line[kPermissions] != ' ') return std::nullopt;
+  parsed.readable = line[0] == 'r';
   parsed.executable = line[2] == 'x';
   line.remove_prefix(kPermissions + 1);
   if (!TakeNumber(line, 16, ' ', parsed.file_offset)) return std::nullopt;

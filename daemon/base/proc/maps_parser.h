@@ -14,6 +14,7 @@ struct MapsLine {
   std::uint64_t start = 0;
   std::uint64_t end = 0;
   std::uint64_t file_offset = 0;
+  bool readable = false;
   bool executable = false;
   std::uint32_t device_major = 0;
   std::uint32_t device_minor = 0;

@@ -59,6 +59,11 @@ bool HostSymbolizer::ResolveJit(const process::AddressFrame& address, Frame& fra
     frame.reason = CleanText(frame.reason + " (" + symbol.error().message + ")");
     return false;
   }
+  if (symbol->by_place) {
+    frame.name = CleanText(symbol->name);
+    frame.reason = CleanText(frame.reason + " (" + std::string(symbol->reason) + ")");
+    return true;
+  }
   frame.kind = FrameKind::kJit;
   DemangledName demangled = Demangle(symbol->name);
   frame.name = std::move(demangled.name);

@@ -36,7 +36,7 @@ class HostSymbolizer : public Symbolizer {
   [[nodiscard]] static ModuleInfoRef RegisteredInfo();
   void ResolveKernel(const process::AddressFrame& address, Frame& frame);
 
-  // False when it is not named; then the frame says why.
+  // False when it is not named; then the frame says why, and where a name is made of the place.
   bool ResolveJit(const process::AddressFrame& address, Frame& frame);
 
   KernelSymbols& kernel_;

@@ -12,9 +12,11 @@ namespace profd::symbolize {
 
 struct JitSymbol {
   std::uint64_t begin = 0;
-  std::uint64_t end = 0;    // past it
-  std::string_view name;    // as the file has it; until the map changes
-  bool registered = false;  // for debuggers, not listed in a file
+  std::uint64_t end = 0;      // past it
+  std::string_view name;      // as the file has it; until the map changes
+  bool registered = false;    // for debuggers, not listed in a file
+  bool by_place = false;      // the name is made of the place: nothing lists it
+  std::string_view reason{};  // of by_place: why nothing does
 };
 
 // What the files list, in their order.

@@ -16,7 +16,7 @@ namespace {
 using reader::Packer;
 using reader::Unpacker;
 
-enum class Verb : std::uint8_t { kSearch, kRead, kRegistered, kObject };
+enum class Verb : std::uint8_t { kSearch, kRead, kRegistered, kObject, kMade };
 enum class Listed : std::uint8_t { kCode, kMoved };
 
 constexpr std::string_view kWhoWritesIt =
@@ -124,6 +124,13 @@ Result<std::string> ReadObjectOf(std::uint32_t pid, const elf::RegisteredPlace& 
   return Packer().Number(sink.count()).Take() + sink.Take();
 }
 
+Result<std::string> ReadMadeOf(std::uint32_t pid, Unpacker& fields, reader::FileOpener& opener) {
+  const auto address = fields.Number<std::uint64_t>();
+  const auto is_known = fields.Number<bool>();
+  const auto hash = fields.Number<std::uint64_t>();
+  return ReadMadeWindow(pid, address, is_known ? std::optional(hash) : std::nullopt, opener);
+}
+
 Error Nonsense() {
   return Error{ErrorCode::kCorrupt, "the answer about code made at run time makes no sense", ""};
 }
@@ -143,6 +150,8 @@ Result<std::string> JitParser::Answer(std::string_view request, reader::ParserCo
       return ReadRegistered(pid, fields.Number<std::uint64_t>(), context.opener);
     case Verb::kObject:
       return ReadObjectOf(pid, fields.Plain<elf::RegisteredPlace>(), context.opener);
+    case Verb::kMade:
+      return ReadMadeOf(pid, fields, context.opener);
   }
   return Error{ErrorCode::kInvalidArgument, "no such request", ""};
 }
@@ -298,6 +307,21 @@ Result<std::uint64_t> JitClient::ReadObject(std::uint32_t pid, const elf::Regist
   UnpackEntries(fields, sink);
   if (!fields.done()) return Nonsense();
   return kRequestCost + answer->size();
+}
+
+Result<MadeAnswer> JitClient::ReadMade(std::uint32_t pid, std::uint64_t address,
+                                       std::optional<std::uint64_t> known) {
+  const auto answer = Ask(pid, Packer()
+                                   .Number(Verb::kMade)
+                                   .Number(pid)
+                                   .Number(address)
+                                   .Number(known.has_value())
+                                   .Number(known.value_or(0))
+                                   .Take());
+  if (!answer) return answer.error();
+  auto made = UnpackMadeWindow(*answer, address);
+  if (!made) return Nonsense();
+  return *std::move(made);
 }
 
 }  // namespace profd::symbolize

@@ -1,5 +1,5 @@
-// JitParser, JitClient: the lists that run times write of the code that they make, and the objects
-// that they register for debuggers, read in a reader process.
+// JitParser, JitClient: the lists that run times write of the code that they make, the objects that
+// they register for debuggers, and that code itself, read in a reader process.
 #pragma once
 
 #include <chrono>
@@ -15,6 +15,7 @@
 #include "daemon/reader/message.h"
 #include "daemon/reader/reader_pool.h"
 #include "daemon/symbolize/live/jit_map.h"
+#include "daemon/symbolize/live/made_functions.h"
 
 namespace profd::symbolize {
 
@@ -96,6 +97,10 @@ class JitClient {
   // kNotFound: it is there no more.
   [[nodiscard]] Result<std::uint64_t> ReadObject(std::uint32_t pid,
                                                  const elf::RegisteredPlace& place, JitSink& sink);
+  // The functions in the window of code that holds `address`. `known`: the hash of what the caller
+  // has of it. kNotFound: the process is gone.
+  [[nodiscard]] Result<MadeAnswer> ReadMade(std::uint32_t pid, std::uint64_t address,
+                                            std::optional<std::uint64_t> known);
 
  private:
   [[nodiscard]] Result<std::string> Ask(std::uint32_t pid, std::string body);

@@ -21,10 +21,12 @@ Result<JitSymbol> LiveJitSymbols::Find(std::uint32_t pid, std::uint64_t address)
   if (process.looked_at_ns == 0 || now - process.looked_at_ns >= process.pause_ns) {
     process.looked_at_ns = now;
     process.pause_ns = kRecheckNs;
+    process.windows = 0;
     if (Admit(process)) Look(process);
   }
   if (const auto found = process.map.Find(address)) return *found;
   if (const auto found = FindRegistered(process, address)) return *found;
+  if (const auto found = FindMade(process, address)) return *found;
   return Error{ErrorCode::kNotFound, WhyNot(process), ""};
 }
 
@@ -45,6 +47,30 @@ std::optional<JitSymbol> LiveJitSymbols::FindRegistered(Process& process, std::u
   auto found = object->names.Find(address);
   if (found) found->registered = true;
   return found;
+}
+
+std::optional<JitSymbol> LiveJitSymbols::FindMade(Process& process, std::uint64_t address) {
+  // So many for each look at the process: the thread that names frames waits for them.
+  constexpr std::uint64_t kMaxAtOnce = 8;
+  const std::uint64_t now = clock_.MonotonicNs();
+  if (process.windows < kMaxAtOnce && process.pause_ns != kBeyondShareNs &&
+      process.made.IsDue(address, now) && Admit(process)) {
+    ++process.windows;
+    auto read = client_.ReadMade(process.pid, address, process.made.HashAt(address));
+    shares_.Charge(process.pid, process.user, read ? read->cost : CostOf(read.error()));
+    // Names stay when the process is gone.
+    process.made.Take(address, read ? std::move(read->window) : std::nullopt, now);
+    DiscardBeside(process);
+  }
+  const auto function = process.made.Find(address);
+  if (!function) return std::nullopt;
+  name_ = NameOfMade(*function);
+  reason_ = WhyNot(process);
+  return JitSymbol{.begin = function->begin,
+                   .end = function->end,
+                   .name = name_,
+                   .by_place = true,
+                   .reason = reason_};
 }
 
 LiveJitSymbols::Process& LiveJitSymbols::Use(std::uint32_t pid) {
@@ -137,6 +163,7 @@ bool LiveJitSymbols::Search(Process& process) {
     process.dump = File{};
     process.map = JitMap{};
     process.registered = RegisteredNames{};
+    process.made.Clear();
   }
   found |= Take(files->perf_map, process.perf_map);
   if (!files->dump.path.empty()) found |= Take(files->dump, process.dump);
@@ -191,7 +218,9 @@ Result<JitSymbol> RecordingJitSymbols::Find(std::uint32_t pid, std::uint64_t add
   line << std::hex << symbol->begin << ' ' << symbol->end - symbol->begin << ' ' << symbol->name
        << '\n';
   Unsent& unsent = unsent_[pid];
-  (symbol->registered ? unsent.registered : unsent.listed) += line.str();
+  (symbol->by_place     ? unsent.made
+   : symbol->registered ? unsent.registered
+                        : unsent.listed) += line.str();
   return symbol;
 }
 
@@ -200,6 +229,7 @@ void RecordingJitSymbols::Flush() {
     const std::string key = std::to_string(pid);
     if (!unsent.listed.empty()) sink_(kJitBlobKind, key, unsent.listed);
     if (!unsent.registered.empty()) sink_(kRegisteredBlobKind, key, unsent.registered);
+    if (!unsent.made.empty()) sink_(kMadeBlobKind, key, unsent.made);
   }
 }
 
@@ -213,14 +243,17 @@ Result<void> ReplayJitSymbols::Add(std::string_view key, std::string_view bytes,
 }
 
 Result<JitSymbol> ReplayJitSymbols::Find(std::uint32_t pid, std::uint64_t address) {
-  for (const Maps* maps : {&listed_, &registered_}) {
+  constexpr std::string_view kNoName = "the recording has no name for it";
+  for (const Maps* maps : {&listed_, &registered_, &made_}) {
     const auto process = maps->find(pid);
     auto found = process == maps->end() ? std::nullopt : process->second.Find(address);
     if (!found) continue;
     found->registered = maps == &registered_;
+    found->by_place = maps == &made_;
+    if (found->by_place) found->reason = kNoName;
     return *found;
   }
-  return Error{ErrorCode::kNotFound, "the recording has no name for it", ""};
+  return Error{ErrorCode::kNotFound, std::string(kNoName), ""};
 }
 
 }  // namespace profd::symbolize

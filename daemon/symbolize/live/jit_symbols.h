@@ -20,6 +20,7 @@
 #include "daemon/reader/reader_pool.h"
 #include "daemon/symbolize/live/jit_map.h"
 #include "daemon/symbolize/live/jit_remote.h"
+#include "daemon/symbolize/live/made_functions.h"
 #include "daemon/symbolize/live/registered_names.h"
 
 namespace profd::symbolize {
@@ -53,6 +54,9 @@ struct JitShares : budget::ProcessShares {
 // debuggers by GDB's JIT interface. Whether it has such a list is seen when files are searched for;
 // from then on a few words of its memory say, when the last reading is kRecheckNs old, whether the
 // list is another one. Of an object the symbols are read when its code is first requested.
+//
+// What nothing lists is named by its place, where its function is certain: the code is read, and
+// read again when it has changed.
 //
 // Reading takes time of the one thread that names frames, and memory that all processes share. So a
 // process and a user have a share of it. Beyond it the process is read once in kBeyondShareNs,
@@ -102,7 +106,11 @@ class LiveJitSymbols : public JitSymbols {
     File dump;
     JitMap map;
     RegisteredNames registered;
-    [[nodiscard]] std::size_t bytes() const { return map.bytes() + registered.bytes(); }
+    MadeFunctions made;
+    std::uint64_t windows = 0;  // of it that were read since it was looked at
+    [[nodiscard]] std::size_t bytes() const {
+      return map.bytes() + registered.bytes() + made.bytes();
+    }
   };
 
   struct Holding {
@@ -123,6 +131,7 @@ class LiveJitSymbols : public JitSymbols {
   void ReadMore(Process& process, File& file, bool is_dump);
   void ReadRegistered(Process& process);
   [[nodiscard]] std::optional<JitSymbol> FindRegistered(Process& process, std::uint64_t address);
+  [[nodiscard]] std::optional<JitSymbol> FindMade(Process& process, std::uint64_t address);
 
   JitClient client_;
   const Clock& clock_;
@@ -130,14 +139,17 @@ class LiveJitSymbols : public JitSymbols {
   const reader::FindUser user_of_;
   std::unordered_map<std::uint32_t, Process> processes_;  // by pid
   std::uint64_t uses_ = 0;
+  std::string name_;    // of the last answer, if it is made of a place,
+  std::string reason_;  // and why
   Counter bytes_;
   Counters counters_;
 };
 
-// Kinds under which recordings keep what was found, listed in files and registered; the key is the
-// pid.
+// Kinds under which recordings keep what was found, listed in files, registered, and by its place;
+// the key is the pid.
 inline constexpr std::string_view kJitBlobKind = "jit";
 inline constexpr std::string_view kRegisteredBlobKind = "jit registered";
+inline constexpr std::string_view kMadeBlobKind = "jit by place";
 
 // A decorator: Flush hands over the symbols found since the last time, as lines "begin size name".
 // A symbol is handed over once, and again when another one lies at its place, or when kMaxKnown
@@ -165,6 +177,7 @@ class RecordingJitSymbols : public JitSymbols {
   struct Unsent {
     std::string listed;
     std::string registered;
+    std::string made;
   };
   JitSymbols& inner_;
   const Sink sink_;
@@ -181,6 +194,9 @@ class ReplayJitSymbols : public JitSymbols {
   [[nodiscard]] Result<void> AddRegisteredBlob(std::string_view key, std::string_view bytes) {
     return Add(key, bytes, registered_);
   }
+  [[nodiscard]] Result<void> AddMadeBlob(std::string_view key, std::string_view bytes) {
+    return Add(key, bytes, made_);
+  }
   [[nodiscard]] Result<JitSymbol> Find(std::uint32_t pid, std::uint64_t address) override;
 
  private:
@@ -189,6 +205,7 @@ class ReplayJitSymbols : public JitSymbols {
 
   Maps listed_;
   Maps registered_;
+  Maps made_;
 };
 
 }  // namespace profd::symbolize

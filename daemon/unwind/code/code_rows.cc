@@ -18,9 +18,12 @@ using Piece = FunctionRows::Piece;
 
 // What compilers and hand-written assembly align functions to.
 constexpr std::uint64_t kAlignment = 16;
+constexpr std::uint64_t kPage = 4'096;
 // Code before a range that is read where nothing lists functions.
 constexpr std::uint64_t kBeforeUnlisted = 32u << 10;
 constexpr std::array<std::uint8_t, 4> kEndbr64{0xf3, 0x0f, 0x1e, 0xfa};
+
+bool IsZero(std::uint8_t byte) { return byte == 0; }
 
 bool BeginsWithEndbr64(Bytes code) {
   return code.size() >= kEndbr64.size() &&
@@ -159,8 +162,8 @@ class RangeRules {
 // The functions of a range, one after the other.
 class Search {
  public:
-  Search(const CodeRange& range, GapCode& code, const CodeStarts& starts)
-      : range_(range), code_(code), starts_(starts), rules_(range) {}
+  Search(const CodeRange& range, GapCode& code, const CodeStarts& starts, bool is_memory)
+      : range_(range), is_memory_(is_memory), code_(code), starts_(starts), rules_(range) {}
 
   CodeRows::Found Run(std::span<const CodeRange> gaps) {
     for (const CodeRange& gap : gaps)
@@ -190,7 +193,17 @@ class Search {
   // it is not only its place that says it is a function:
   [[nodiscard]] bool IsMarked(std::uint64_t address) const {
     return BeginsWithEndbr64(code_.RestAt(address)) ||
-           (address % kAlignment == 0 && !starts_.Referenced(address, address + 1).empty());
+           (address % kAlignment == 0 && !starts_.Referenced(address, address + 1).empty()) ||
+           (is_memory_ && BeginsAPage(address));
+  }
+  // Behind zeros, or with its mapping. A block in a function has code before it.
+  [[nodiscard]] bool BeginsAPage(std::uint64_t address) const {
+    const CodeRange* gap = code_.RangeOf(address);
+    if (address % kPage != 0 || gap == nullptr) return false;
+    // Gaps that begin earlier are cut.
+    if (address == gap->begin) return range_.begin < gap->begin + CodeRows::kBefore;
+    return address - gap->begin >= kAlignment &&
+           std::ranges::all_of(code_.RestAt(address - kAlignment).first(kAlignment), IsZero);
   }
 
   // The code that was followed, from one begin to the next.
@@ -239,14 +252,12 @@ class Search {
   // The last page before the range that code begins behind zeros, as code made at run time does, or
   // that the gap begins with. It may be the begin of one large function.
   [[nodiscard]] std::optional<std::uint64_t> LastBegin(const CodeRange& gap) const {
-    constexpr std::uint64_t kPage = 4'096;
     const Bytes code = code_.RestAt(gap.begin);
-    const auto is_zero = [](std::uint8_t byte) { return byte == 0; };
     std::uint64_t at = range_.begin / kPage * kPage;
     for (; at >= gap.begin + kAlignment; at -= kPage) {
       const std::size_t place = at - gap.begin;
       if (place >= code.size() || code[place] == 0) continue;
-      if (std::ranges::all_of(code.subspan(place - kAlignment, kAlignment), is_zero)) return at;
+      if (std::ranges::all_of(code.subspan(place - kAlignment, kAlignment), IsZero)) return at;
     }
     const bool begins_there = at == gap.begin && range_.begin - at < CodeRows::kBefore;
     return begins_there ? std::optional(at) : std::nullopt;
@@ -333,6 +344,7 @@ class Search {
   }
 
   const CodeRange range_;
+  const bool is_memory_;
   std::uint64_t first_ =
       range_.begin;  // functions that begin before it do not reach into the range
   int depth_ = 0;    // of LeavesToFunctions
@@ -352,7 +364,7 @@ class Search {
 
 CodeRows::Found CodeRows::Find(const CodeRange& range, std::span<const CodeRange> gaps) const {
   GapCode code(read_, starts_, gaps);
-  return Search(range, code, starts_).Run(gaps);
+  return Search(range, code, starts_, is_memory_).Run(gaps);
 }
 
 std::uint64_t PaddingBytes(Bytes code, std::uint64_t address) {

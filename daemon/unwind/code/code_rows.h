@@ -31,13 +31,20 @@ class CodeRows {
   using Read = std::function<Result<std::string>(std::uint64_t address, std::uint64_t bytes)>;
 
   CodeRows(Read read, CodeStarts starts) : read_(std::move(read)), starts_(std::move(starts)) {}
+  // Of memory in which a process makes code: nothing lists its functions.
+  [[nodiscard]] static CodeRows OfMemory(Read read) {
+    CodeRows rows(std::move(read), CodeStarts());
+    rows.is_memory_ = true;
+    return rows;
+  }
 
   struct Found {
     std::vector<FunctionRows::Piece> pieces;
     RefusedFunctions refused{};
     // Functions by more than their place, ascending and disjoint: called, listed by a symbol or, at
-    // an aligned place, by a relocation, or marked by endbr64. Each up to the next one, or to code
-    // that was not followed.
+    // an aligned place, by a relocation, or marked by endbr64. In memory also what a page begins
+    // with, behind zeros or at the begin of the mapping. Each up to the next one, or to code that
+    // was not followed.
     std::vector<CodeRange> functions;
   };
   // Rules for instructions of `range`, ascending and disjoint; functions that reach into it. `gaps`
@@ -50,6 +57,7 @@ class CodeRows {
  private:
   Read read_;
   CodeStarts starts_;
+  bool is_memory_ = false;
 };
 
 // Bytes that only fill the space between functions, from the begin of `code` on, which lies at

@@ -17,14 +17,24 @@ std::vector<CodeRange> Gaps(CodeRange range, std::span<const FunctionRows::Piece
   return gaps;
 }
 
+// The part, and what is read with it.
+CodeRange Around(const CodeRange& part, const CodeRange& mapping) {
+  return {part.begin - std::min(part.begin - mapping.begin, CodeRows::kBefore),
+          part.end + std::min(mapping.end - part.end, CodeRows::kBehind)};
+}
+
 }  // namespace
+
+std::vector<CodeRange> MemoryFunctions(const CodeRange& part, const CodeRange& mapping,
+                                       const CodeRows::Read& read) {
+  const CodeRange around = Around(part, mapping);
+  return CodeRows::OfMemory(read).Find(part, {&around, 1}).functions;
+}
 
 PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeRows::Read& read,
                     std::span<const FunctionRows::Piece> known) {
-  const CodeRange around{part.begin - std::min(part.begin - mapping.begin, CodeRows::kBefore),
-                         part.end + std::min(mapping.end - part.end, CodeRows::kBehind)};
   std::vector<FunctionRows::Piece> pieces =
-      CodeRows(read, CodeStarts()).Find(part, Gaps(around, known)).pieces;
+      CodeRows::OfMemory(read).Find(part, Gaps(Around(part, mapping), known)).pieces;
   PartRows rows;
   for (const FunctionRows::Piece& piece : pieces)
     rows.code_bytes += piece.range.end - piece.range.begin;

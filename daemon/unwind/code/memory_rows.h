@@ -1,7 +1,8 @@
-// MemoryRows: rules for code that a process has made at run time.
+// MemoryRows, MemoryFunctions: rules and functions of code that a process has made at run time.
 #pragma once
 
 #include <span>
+#include <vector>
 
 #include "daemon/unwind/code/code_rows.h"
 #include "daemon/unwind/code/function_rows.h"
@@ -15,5 +16,10 @@ namespace profd::unwind {
 [[nodiscard]] PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping,
                                   const CodeRows::Read& read,
                                   std::span<const FunctionRows::Piece> known = {});
+
+// Functions with code in `part` whose begins are certain, ascending and disjoint.
+[[nodiscard]] std::vector<CodeRange> MemoryFunctions(const CodeRange& part,
+                                                     const CodeRange& mapping,
+                                                     const CodeRows::Read& read);
 
 }  // namespace profd::unwind

@@ -1,9 +1,14 @@
 // Names, inlined functions and lines as they are requested, and what profctl symbols says of them.
+#include <gmock/gmock.h>
 #include <signal.h>
 
 #include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
+#include <sstream>
+#include <string_view>
 
 #include "daemon/base/files.h"
 #include "tests/e2e/profctl.h"
@@ -59,6 +64,12 @@ class SymbolsTest : public ProfctlTest {
   std::optional<testing::Subprocess> program_;
   std::string pid_;
 };
+
+std::size_t CountOf(std::string_view text, std::string_view part) {
+  std::size_t count = 0;
+  for (std::size_t at = 0; (at = text.find(part, at)) != std::string_view::npos; ++at) ++count;
+  return count;
+}
 
 const v1::Frame* FrameCalled(const v1::Profile& profile, const std::string& name) {
   const auto found = std::find_if(profile.frames().begin(), profile.frames().end(),
@@ -230,6 +241,48 @@ TEST_F(SymbolsTest, CodeMadeAtRunTimeHasTheNameThatItsDumpGivesIt) {
   const auto time = TimeIn(profile, "made::at_run_time");
   EXPECT_GE(time.on_cpu_ns, profile.threads(0).clock().on_cpu_ns() * 9 / 10);
   EXPECT_EQ(TimeIn(profile, "main").on_cpu_ns, profile.threads(0).clock().on_cpu_ns());
+}
+
+TEST_F(SymbolsTest, CodeMadeAtRunTimeThatNothingListsHasARowForEachFunction) {
+#if !defined(__x86_64__)
+  GTEST_SKIP() << "the program makes code for x86-64";
+#endif
+  auto program = testing::Subprocess::Start({TestProgram("made_program")});
+  ASSERT_TRUE(program.ok());
+  const auto line = program->ReadLine();
+  ASSERT_TRUE(line.ok());
+  pid_ = std::to_string(program->pid());
+  std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> functions;  // begin, end
+  std::istringstream places(*line);
+  for (std::string begin, end; places >> begin >> end;)
+    functions["[code made at run time]!fn_" + begin] = {std::stoull(begin, nullptr, 16),
+                                                        std::stoull(end, nullptr, 16)};
+  ASSERT_EQ(functions.size(), 3u);
+  const v1::Profile profile = CollectProcess(pid_, "2", {});
+  const auto on_cpu_ns = static_cast<double>(profile.threads(0).clock().on_cpu_ns());
+  std::map<std::string, std::set<std::uint64_t>> seen;
+  for (const v1::Frame& frame : profile.frames()) {
+    if (frame.kind() != v1::FRAME_NATIVE || !frame.module().empty()) continue;
+    EXPECT_THAT(functions, ::testing::Contains(::testing::Key(frame.name())));
+    EXPECT_THAT(frame.reason(), ::testing::HasSubstr("code made at run time")) << frame.name();
+    const auto& [begin, end] = functions[frame.name()];
+    EXPECT_TRUE(frame.offset() >= begin && frame.offset() < end) << frame.name();
+    seen[frame.name()].insert(frame.offset());
+  }
+  for (const auto& [name, place] : functions) {
+    EXPECT_GT(seen[name].size(), 3u) << name << ": samples at many addresses are one function";
+    // Each does the same work.
+    EXPECT_GT(static_cast<double>(TimeIn(profile, name).on_cpu_ns), 0.2 * on_cpu_ns) << name;
+  }
+  for (const std::string format : {"csv", "json", "table"}) {
+    std::vector<std::string> arguments{"report", File("out.json"), "--by", "function"};
+    if (format != "table") arguments.insert(arguments.end(), {"-f", format});
+    const std::string rows = Profctl(arguments).out;
+    for (const auto& [name, place] : functions) EXPECT_EQ(CountOf(rows, name), 1u) << rows;
+    EXPECT_EQ(CountOf(rows, "[unknown"), 0u) << rows;
+  }
+  const std::string top = Profctl({"top", "-p", pid_, "-n", "1", "-i", "1", "--functions"}).out;
+  for (const auto& [name, place] : functions) EXPECT_EQ(CountOf(top, name), 1u) << top;
 }
 
 TEST_F(SymbolsTest, ReplaysSayTheSame) {

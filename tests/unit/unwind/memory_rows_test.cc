@@ -6,6 +6,7 @@
 #include <array>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "daemon/unwind/tables/chunk_builder.h"
 #include "tests/unit/unwind/libdw_oracle.h"
@@ -48,6 +49,28 @@ TEST(MemoryRows, AFunctionOfSeveralPartsHasRulesInEach) {
     }
   }
   EXPECT_EQ(covered, kFunctionBytes);
+}
+
+TEST(MemoryFunctions, OneThatBeginsAPageIsOneInEachOfItsParts) {
+  std::string memory = Memory();
+  // Behind it, where only its place says that a function begins, and on a page of its own.
+  const std::uint64_t behind = (kPage + kFunctionBytes) / 16 * 16 + 16;
+  memory.replace(behind, 3, "\x31\xc0\xc3");
+  const std::uint64_t next = behind / 0x1000 * 0x1000 + 0x1000;
+  memory.replace(next, 3, "\x31\xc0\xc3");
+  const auto read = [&](std::uint64_t address, std::uint64_t bytes) -> Result<std::string> {
+    if (address < kMapping.begin || address >= kMapping.end) return Error{};
+    return memory.substr(address - kMapping.begin, bytes);
+  };
+  const CodeRange large{kMapping.begin + kPage, kMapping.begin + kPage + kFunctionBytes};
+  const CodeRange small{kMapping.begin + next, kMapping.begin + next + 3};
+  for (std::uint64_t begin = kMapping.begin; begin < kMapping.end; begin += kChunkBytes) {
+    const CodeRange part{begin, begin + kChunkBytes};
+    std::vector<CodeRange> expected;
+    for (const CodeRange& function : {large, small})
+      if (function.begin < part.end && function.end > part.begin) expected.push_back(function);
+    EXPECT_EQ(MemoryFunctions(part, kMapping, read), expected) << std::hex << begin;
+  }
 }
 
 // What the process says of its code counts, and stands for what its code shows.
