@@ -107,9 +107,10 @@ std::size_t SkipAbiTag(std::string_view name, std::size_t at) {
   return end == std::string_view::npos ? at : end + 1;
 }
 
-// Without the two tags that Numba gives each compiled version of a function:
-// "[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d]", a number and its compiler's flags.
-std::string WithoutNumbaTags(const std::string& name) {
+// Without the two tags by which compilers of dynamic languages distinguish the versions of one
+// function: "[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d]", a number, and encoded what
+// the version was compiled for. Tags that people write are words, and stay.
+std::string WithoutVersionTags(const std::string& name) {
   constexpr std::size_t kLeastFlags = 20;
   for (std::size_t at = name.find(kAbiTag); at != std::string::npos;
        at = name.find(kAbiTag, at + 1)) {
@@ -138,7 +139,7 @@ DemangledName Demangle(std::string_view symbol) {
   if (Run(Language::kRust, mangled.c_str(), DMGL_NO_OPTS, output))
     return {CleanText(Shorten(output.text), kMaxNameBytes), ""};
   if (v0 || !Run(Language::kCpp, mangled.c_str(), DMGL_NO_RECURSE_LIMIT, output)) return plain;
-  DemangledName demangled{CleanText(Shorten(WithoutNumbaTags(output.text)), kMaxNameBytes), ""};
+  DemangledName demangled{CleanText(Shorten(WithoutVersionTags(output.text)), kMaxNameBytes), ""};
   if (Run(Language::kCpp, mangled.c_str(), DMGL_PARAMS | DMGL_ANSI | DMGL_NO_RECURSE_LIMIT, output))
     demangled.full_name = CleanText(output.text);
   if (demangled.full_name == demangled.name) demangled.full_name.clear();

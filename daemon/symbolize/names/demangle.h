@@ -7,7 +7,7 @@
 namespace profd::symbolize {
 
 struct DemangledName {
-  // Without parameters, return type, compiler suffixes and Numba's tags; C names as they are.
+  // Without parameters, return type, compiler suffixes and tags of versions; C names as they are.
   // Template argument lists are kept, but where the whole would be longer than 512 bytes the
   // innermost ones are
   // "<...>".

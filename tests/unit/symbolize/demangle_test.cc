@@ -62,11 +62,11 @@ TEST(Demangle, CompilerSuffixesAreInTheFullName) {
                {"_Z3foov.cold", "foo", "foo() [clone .cold]"}});
 }
 
-TEST(Demangle, VersionsThatNumbaCompilesAreOneFunction) {
-  const DemangledName numba =
+TEST(Demangle, CompiledVersionsOfAFunctionAreOneFunction) {
+  const DemangledName compiled =
       Demangle("_ZN8__main__4workB2v1B38c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3dEd");
-  EXPECT_EQ(numba.name, "__main__::work");
-  EXPECT_EQ(numba.full_name,
+  EXPECT_EQ(compiled.name, "__main__::work");
+  EXPECT_EQ(compiled.full_name,
             "__main__::work[abi:v1][abi:c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3d](double)");
   EXPECT_EQ(
       Demangle("_ZN7cpython8__main__4workB3v12B38c8tJTIeFIjxB2IKSgI4CrvQClQZ6FczSBAA_3dEd").name,
