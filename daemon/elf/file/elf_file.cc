@@ -338,6 +338,37 @@ void ElfFile::VisitRelocations(const ElfSection& table, const RelocationVisitor&
   }
 }
 
+// A list of addresses, each followed by bits for the 63 words behind it.
+void ElfFile::VisitPackedRelocations(const ElfSection& table,
+                                     const std::function<void(std::uint64_t)>& visit) const {
+  constexpr std::uint32_t kPackedRelative = 19;  // SHT_RELR
+  constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
+  constexpr std::uint64_t kBits = 63;
+  if (table.type != kPackedRelative || table.compressed() || !header_.is_64 ||
+      !source_->Holds(table.offset, table.bytes))
+    return;
+  std::uint64_t left = limits_.symbols;
+  std::uint64_t next = 0;
+  const std::uint64_t count = table.bytes / kWordBytes;
+  for (std::uint64_t first = 0; first < count; first += kEntriesAtOnce) {
+    const std::uint64_t piece = std::min(kEntriesAtOnce, count - first);
+    const auto bytes = source_->Copy(table.offset + first * kWordBytes, piece * kWordBytes);
+    if (!bytes) return;
+    for (std::uint64_t i = 0; i < piece; ++i) {
+      const auto entry = InHostOrder(StructAt<std::uint64_t>(*bytes, i * kWordBytes), swaps());
+      const bool is_address = (entry & 1) == 0;
+      const std::uint64_t words = is_address ? 1 : entry >> 1;
+      const std::uint64_t begin = is_address ? entry : next;
+      for (std::uint64_t bit = 0; bit < kBits; ++bit) {
+        if ((words >> bit & 1) == 0) continue;
+        if (left-- == 0) return;
+        visit(begin + bit * kWordBytes);
+      }
+      next = begin + (is_address ? 1 : kBits) * kWordBytes;
+    }
+  }
+}
+
 Result<ElfCompression> ElfFile::ReadCompression(std::uint64_t offset, std::uint64_t bytes) const {
   const auto read = [&]<typename Chdr>(Chdr) -> Result<ElfCompression> {
     if (bytes < sizeof(Chdr)) return Corrupt("compressed section without a header");

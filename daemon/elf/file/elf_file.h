@@ -158,6 +158,10 @@ class ElfFile {
   // damaged or not of this kind has none.
   using RelocationVisitor = std::function<void(const ElfRelocation& relocation)>;
   void VisitRelocations(const ElfSection& table, const RelocationVisitor& visit) const;
+  // Of a section of packed relative relocations (SHT_RELR), of a 64-bit file: the addresses that
+  // they relocate, at most limits.symbols. What stands there is the pointer.
+  void VisitPackedRelocations(const ElfSection& table,
+                              const std::function<void(std::uint64_t vaddr)>& visit) const;
 
   // Of a compressed section that lies there.
   [[nodiscard]] Result<ElfCompression> ReadCompression(std::uint64_t offset,

@@ -12,8 +12,7 @@ namespace profd::elf {
 namespace {
 
 constexpr std::uint64_t kWordBytes = 8;
-constexpr std::uint64_t kHeaderBytes = 16;     // of a vtable, before its functions
-constexpr std::uint32_t kPackedRelative = 19;  // SHT_RELR
+constexpr std::uint64_t kHeaderBytes = 16;  // of a vtable, before its functions
 
 constexpr std::array<std::string_view, 3> kTypeVtables{"_ZTVN10__cxxabiv117__class_type_infoE",
                                                        "_ZTVN10__cxxabiv120__si_class_type_infoE",
@@ -213,7 +212,7 @@ void DataWords::ReadPlain(const ElfFile& file) {
 void DataWords::Relocate(const ElfFile& file, const std::vector<std::uint32_t>& symbols) {
   for (const ElfSection& section : file.sections()) {
     if ((section.flags & SHF_ALLOC) == 0) continue;
-    if (section.type == kPackedRelative) RelocatePacked(file, section);
+    RelocatePacked(file, section);
     file.VisitRelocations(section, [&](const ElfRelocation& relocation) {
       const auto index = IndexOf(relocation.offset);
       if (!index) return;
@@ -230,30 +229,10 @@ void DataWords::Relocate(const ElfFile& file, const std::vector<std::uint32_t>& 
   }
 }
 
-// A list of addresses, each followed by bits for the 63 words behind it. What stands there is the
-// pointer.
 void DataWords::RelocatePacked(const ElfFile& file, const ElfSection& table) {
-  constexpr std::uint64_t kBits = 63;
-  if (table.compressed() || !file.source().Holds(table.offset, table.bytes)) return;
-  const auto relocate = [&](std::uint64_t vaddr) {
+  file.VisitPackedRelocations(table, [&](std::uint64_t vaddr) {
     if (const auto index = IndexOf(vaddr)) words_[*index] = Pointer(NumberAt(*index));
-  };
-  ByteWindow entries(file.source());
-  std::uint64_t next = 0;
-  for (std::uint64_t at = 0; at + kWordBytes <= table.bytes; at += kWordBytes) {
-    const std::string_view bytes = entries.At(table.offset + at, kWordBytes);
-    std::uint64_t entry = 0;
-    if (bytes.size() < sizeof entry) return;
-    std::memcpy(&entry, bytes.data(), sizeof entry);
-    if ((entry & 1) == 0) {
-      relocate(entry);
-      next = entry + kWordBytes;
-      continue;
-    }
-    for (std::uint64_t bit = 0; bit < kBits; ++bit)
-      if ((entry >> (bit + 1) & 1) != 0) relocate(next + bit * kWordBytes);
-    next += kBits * kWordBytes;
-  }
+  });
 }
 
 }  // namespace profd::elf

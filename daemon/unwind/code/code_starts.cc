@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 #include <string_view>
+
+#include "daemon/elf/file/byte_window.h"
 
 namespace profd::unwind {
 namespace {
@@ -13,6 +16,18 @@ bool MayBegin(const elf::ElfSymbol& symbol) {
   if (symbol.section == 0 || symbol.section == elf::ElfSymbol::kNoSection) return false;
   if (symbol.type == STT_FUNC || symbol.type == STT_GNU_IFUNC) return true;
   return symbol.type == STT_NOTYPE && symbol.bind == STB_GLOBAL;  // from assembly
+}
+
+// Of the symbols that relocations of `table` have numbers of; 0: it is another file's.
+std::vector<std::uint64_t> SymbolAddresses(const elf::ElfFile& file, const elf::ElfSection& table) {
+  std::vector<std::uint64_t> addresses(1);
+  if (table.link >= file.sections().size()) return addresses;
+  // Symbols behind a damaged part have none.
+  (void)file.VisitSymbols(file.sections()[table.link], [&](const elf::ElfSymbol& symbol) {
+    const bool is_here = symbol.section != 0 && symbol.section != elf::ElfSymbol::kNoSection;
+    addresses.push_back(is_here ? symbol.value : 0);
+  });
+  return addresses;
 }
 
 }  // namespace
@@ -33,11 +48,7 @@ CodeStarts CodeStarts::Read(elf::ElfFile& file,
   for (const elf::ElfSection& section : file.sections()) {
     if (section.type == SHT_SYMTAB || section.type == SHT_DYNSYM)
       starts.ReadSymbols(file, section, is_wanted);
-    if (section.type == SHT_RELA)
-      file.VisitRelocations(section, [&](const elf::ElfRelocation& relocation) {
-        if (relocation.type == R_X86_64_RELATIVE && is_wanted(relocation.addend))
-          starts.references_.push_back(relocation.addend);
-      });
+    starts.ReadReferences(file, section, is_wanted);
   }
   std::ranges::sort(starts.symbols_, {}, &Symbol::address);
   std::ranges::sort(starts.references_);
@@ -53,6 +64,32 @@ void CodeStarts::ReadSymbols(const elf::ElfFile& file, const elf::ElfSection& ta
   (void)file.VisitSymbols(table, [&](const elf::ElfSymbol& symbol) {
     if (MayBegin(symbol) && is_wanted(symbol.value))
       symbols_.push_back({symbol.value, names + symbol.name});
+  });
+}
+
+void CodeStarts::ReadReferences(const elf::ElfFile& file, const elf::ElfSection& table,
+                                const std::function<bool(std::uint64_t)>& is_wanted) {
+  const auto add = [&](std::uint64_t address) {
+    if (is_wanted(address)) references_.push_back(address);
+  };
+  std::vector<std::uint64_t> symbols;  // their addresses by their numbers, once it has any
+  file.VisitRelocations(table, [&](const elf::ElfRelocation& relocation) {
+    if (relocation.type == R_X86_64_RELATIVE) add(relocation.addend);
+    if (relocation.type != R_X86_64_64) return;
+    if (symbols.empty()) symbols = SymbolAddresses(file, table);
+    // Symbols of other files have none.
+    if (relocation.symbol < symbols.size() && symbols[relocation.symbol] != 0)
+      add(symbols[relocation.symbol] + relocation.addend);
+  });
+  elf::ByteWindow words(file.source());
+  file.VisitPackedRelocations(table, [&](std::uint64_t vaddr) {
+    const auto part = file.PartAt(vaddr);
+    if (!part || part->bytes < sizeof(std::uint64_t)) return;
+    const std::string_view bytes = words.At(part->offset, sizeof(std::uint64_t));
+    std::uint64_t address = 0;
+    if (bytes.size() < sizeof address) return;
+    std::memcpy(&address, bytes.data(), sizeof address);
+    add(address);
   });
 }
 

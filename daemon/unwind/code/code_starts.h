@@ -40,6 +40,9 @@ class CodeStarts {
   };
   void ReadSymbols(const elf::ElfFile& file, const elf::ElfSection& table,
                    const std::function<bool(std::uint64_t)>& is_wanted);
+  // Of a table of relocations: what they say is RELATIVE, R_X86_64_64 and RELR.
+  void ReadReferences(const elf::ElfFile& file, const elf::ElfSection& table,
+                      const std::function<bool(std::uint64_t)>& is_wanted);
   // Compilers name the parts of functions that they move elsewhere so.
   [[nodiscard]] bool IsPart(const Symbol& symbol) const;
 
