@@ -140,9 +140,14 @@ void Code(const v1::Profile& profile, std::vector<Finding>& findings) {
   if (covered + bare == 0) return;
   std::string text = FormatShare(covered, covered + bare) + " of " + FormatBytes(covered + bare) +
                      " without unwind information has rules made from the code";
-  if (bare > 0)
-    text +=
-        "; most without: " + SafeText(least->path()) + ", " + FormatBytes(least->code_bare_bytes());
+  if (bare > 0) {
+    text += "; most without: " +
+            (least->path().empty() ? "memory without a file" : SafeText(least->path())) + ", " +
+            FormatBytes(least->code_bare_bytes());
+    const auto most = std::ranges::max_element(least->code_refused(), {}, &v1::NamedCount::count);
+    if (most != least->code_refused().end())
+      text += " (" + FormatCount(most->count(), "function") + ": " + SafeText(most->text()) + ")";
+  }
   const bool much = ShareOf(bare, covered + bare) > kMuchBare;
   findings.push_back({"code", much ? Verdict::kWarn : Verdict::kOk, text,
                       much ? "profctl symbols says why the rest has none" : ""});

@@ -32,6 +32,7 @@ class Collector {
     for (const v1::Frame& frame : profile_.frames())
       if (InModule(frame)) Add(frame);
     AddEnds();
+    AddMadeCode();
     std::vector<ModuleRow> rows;
     rows.reserve(modules_.size());
     for (auto& [key, collected] : modules_) rows.push_back(Finish(std::move(collected)));
@@ -88,6 +89,21 @@ class Collector {
       const auto module = modules_.find(KeyOf(frame_at(last)));
       if (module != modules_.end())
         module->second.row.ends[frame_at(end).name()] += samples.count(i);
+    }
+  }
+
+  // What is known of code that programs have made belongs to memory without a file.
+  void AddMadeCode() {
+    for (const v1::Module& module : profile_.modules()) {
+      if (!module.path().empty() || !module.symbols_from().empty()) continue;
+      const auto found = std::ranges::find_if(modules_, [](const auto& one) {
+        return one.first.second.empty() && !one.second.row.kernel;
+      });
+      if (found == modules_.end()) return;
+      v1::Module& info = found->second.row.info;
+      info.set_code_covered_bytes(module.code_covered_bytes());
+      info.set_code_bare_bytes(module.code_bare_bytes());
+      *info.mutable_code_refused() = module.code_refused();
     }
   }
 

@@ -138,13 +138,17 @@ std::string Code(const std::vector<ModuleRow>& rows, const SymbolsOptions& optio
     out += Wrapped(NameOf(row) + ": " + FormatShare(ShareOf(covered, all)) + " of " +
                        FormatBytes(all) + " has rules made from the code",
                    kIndent, deep, options.width);
+    if (row.info.code_bare_bytes() > 0 && row.info.code_refused().empty())
+      out += Wrapped("no symbol, call or relocation leads to the rest", deep, deep, options.width);
     for (const v1::NamedCount& reason : row.info.code_refused())
       out += Wrapped(SafeText(reason.text()), deep + FormatCount(reason.count(), "function") + ": ",
                      deep + deep, options.width);
   }
   return out.empty()
              ? ""
-             : "\n" + options.palette.Paint(Tone::kStrong, "code without unwind information") +
+             : "\n" +
+                   options.palette.Paint(Tone::kStrong,
+                                         "code without unwind information, where programs ran") +
                    "\n" + out;
 }
 

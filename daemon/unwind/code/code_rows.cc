@@ -14,6 +14,7 @@ namespace profd::unwind {
 namespace {
 
 using Bytes = std::span<const std::uint8_t>;
+using Outcome = FunctionRows::Outcome;
 using Piece = FunctionRows::Piece;
 
 // What compilers and hand-written assembly align functions to.
@@ -110,7 +111,9 @@ class RangeRules {
   explicit RangeRules(const CodeRange& range)
       : range_(range), numbers_(range.end - range.begin, kNone) {}
 
-  void Add(const FunctionRows& function) {
+  // False: somewhere another function has other rules.
+  bool Add(const FunctionRows& function) {
+    bool agrees = true;
     for (const Piece& piece : function.pieces) {
       const std::uint64_t begin = std::max(piece.range.begin, range_.begin);
       const std::uint64_t end = std::min(piece.range.end, range_.end);
@@ -119,8 +122,10 @@ class RangeRules {
       for (std::uint64_t at = begin; at < end; ++at) {
         std::uint32_t& known = numbers_[at - range_.begin];
         known = known == kNone || known == number ? number : kDisputed;
+        agrees = agrees && known == number;
       }
     }
+    return agrees;
   }
 
   [[nodiscard]] std::vector<Piece> Take() const {
@@ -182,7 +187,13 @@ class Search {
         if (is_function && IsMarked(address)) begins_.insert(address);
       }
     }
-    return {rules_.Take(), refused_, Functions()};
+    // The work ended before they were followed.
+    for (const auto& [address, kind] : sure_) NoteReason(address, kind, Outcome::kTooLong);
+    for (const std::uint64_t address : likely_)
+      if (!IsFollowed(address)) NoteReason(address, StartKind::kLikely, Outcome::kTooLong);
+    RefusedFunctions refused{};
+    for (const auto& [address, reason] : reasons_) ++refused[static_cast<std::size_t>(reason)];
+    return {rules_.Take(), refused, Functions()};
   }
 
  private:
@@ -283,17 +294,25 @@ class Search {
     if (!is_new && (kind == StartKind::kLikely || known->second == Is::kFunction))
       return known->second;
     const FunctionRows function = FollowFunction(code_, address, kind, budget_);
-    const bool is_function =
-        function.outcome == FunctionRows::Outcome::kFollowed && LeavesToFunctions(function);
+    const bool is_function = function.outcome == Outcome::kFollowed && LeavesToFunctions(function);
     found_[address] = is_function ? Is::kFunction : Is::kNone;
     if (is_function) {
-      Take(function);
+      reasons_.erase(address);
+      const bool agrees = Take(function);
+      if (function.unfollowed > 0) NoteReason(address, kind, Outcome::kUnknownJump);
+      if (!agrees) NoteReason(address, kind, Outcome::kDisputed);
     } else {
-      if (kind == StartKind::kListed && range_.holds(address))
-        ++refused_[static_cast<std::size_t>(function.outcome)];
+      NoteReason(address, kind, function.outcome);
       AddLikelyBehind(address + 1);
     }
     return found_[address];
+  }
+
+  // Why the function at `address` has no rules, or not everywhere, if it is certain that there is
+  // one.
+  void NoteReason(std::uint64_t address, StartKind kind, Outcome reason) {
+    if (range_.holds(address) && (kind != StartKind::kLikely || IsMarked(address)))
+      reasons_[address] = reason;
   }
 
   // A place within a function leaves to other ones of it, and not all of these pass as functions.
@@ -311,8 +330,9 @@ class Search {
     return all && (returns || function.jumps.empty());
   }
 
-  void Take(const FunctionRows& function) {
-    rules_.Add(function);
+  // False: somewhere another function has other rules.
+  bool Take(const FunctionRows& function) {
+    const bool agrees = rules_.Add(function);
     for (const std::uint64_t called : function.calls) {
       if (code_.At(called).empty() || code_.BeginAt(called) == CodeBegin::kFunction) continue;
       code_.AddCalled(called);
@@ -322,6 +342,7 @@ class Search {
       followed_[part.begin] = std::max(followed_[part.begin], part.end);
       Add(SkipPadding(part.end), StartKind::kLikely);
     }
+    return agrees;
   }
 
   // The next place that looks like the begin of a function.
@@ -356,7 +377,7 @@ class Search {
   std::map<std::uint64_t, Is> found_;
   std::map<std::uint64_t, std::uint64_t> followed_;  // begin -> end
   std::set<std::uint64_t> begins_;                   // of functions
-  RefusedFunctions refused_{};
+  std::map<std::uint64_t, Outcome> reasons_;         // by begin of the function
   std::uint64_t budget_ = CodeRows::kMaxDecoded;
 };
 

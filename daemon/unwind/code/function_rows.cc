@@ -34,7 +34,7 @@ class Flow {
     }
     if (result_.outcome == Outcome::kFollowed && kind_ == StartKind::kLikely &&
         result_.returns == 0 && result_.jumps.empty())
-      Fail(Outcome::kNoReturn);
+      Fail(result_.unfollowed > 0 ? Outcome::kUnknownJump : Outcome::kNoReturn);
     if (result_.outcome == Outcome::kFollowed) KeepRules();
     if (result_.outcome != Outcome::kFollowed) result_.pieces.clear();
     return std::move(result_);
@@ -245,7 +245,11 @@ std::string_view ReasonOf(FunctionRows::Outcome outcome) {
     case Outcome::kNoReturn:
       return "it does not return";
     case Outcome::kTooLong:
-      return "it is too long";
+      return "it is too long, or what is followed before it";
+    case Outcome::kUnknownJump:
+      return "a jump leads to an address that is not known: behind it there are no rules";
+    case Outcome::kDisputed:
+      return "another function reaches into it with other rules: there are none there";
   }
   return "";
 }

@@ -1,6 +1,8 @@
 // FollowFunction: the rules of one function, from its machine code.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -46,8 +48,13 @@ struct FunctionRows {
     kChanged,        // a return that does not restore a register
     kRunsOut,        // into code that is not its own
     kNoReturn,       // and it is only a likely start
-    kTooLong
+    kTooLong,
+    // It has rules, but not everywhere.
+    kUnknownJump,  // behind a jump whose targets are not known
+    kDisputed      // where another function reaches into it with other rules
   };
+  static constexpr std::size_t kOutcomes = 9;
+  static_assert(std::tuple_size_v<RefusedFunctions> == kOutcomes);
   struct Piece {
     CodeRange range;
     profd_unwind_rule rule{};
@@ -62,7 +69,7 @@ struct FunctionRows {
   std::uint64_t unfollowed = 0;  // jumps whose targets are not known
 };
 
-// Why a function has no rules, as people read it.
+// Why a function has no rules, or not everywhere, as people read it.
 [[nodiscard]] std::string_view ReasonOf(FunctionRows::Outcome outcome);
 
 // Follows the stack pointer along all paths from `begin` until nothing changes. Takes from `budget`

@@ -23,6 +23,19 @@ CodeRange Around(const CodeRange& part, const CodeRange& mapping) {
           part.end + std::min(mapping.end - part.end, CodeRows::kBehind)};
 }
 
+// Bytes of the part that are in none of `pieces`, which are ascending, and that fill no space.
+std::uint64_t BareBytes(const CodeRange& part, std::span<const FunctionRows::Piece> pieces,
+                        const CodeRows::Read& read) {
+  const auto bytes = read(part.begin, part.end - part.begin);
+  if (!bytes) return 0;
+  std::uint64_t bare = 0;
+  for (const CodeRange& gap : Gaps({part.begin, part.begin + bytes->size()}, pieces))
+    bare += static_cast<std::uint64_t>(
+        std::ranges::count_if(bytes->substr(gap.begin - part.begin, gap.end - gap.begin),
+                              [](char byte) { return byte != 0 && byte != '\xcc'; }));
+  return bare;
+}
+
 }  // namespace
 
 std::vector<CodeRange> MemoryFunctions(const CodeRange& part, const CodeRange& mapping,
@@ -33,13 +46,15 @@ std::vector<CodeRange> MemoryFunctions(const CodeRange& part, const CodeRange& m
 
 PartRows MemoryRows(const CodeRange& part, const CodeRange& mapping, const CodeRows::Read& read,
                     std::span<const FunctionRows::Piece> known) {
-  std::vector<FunctionRows::Piece> pieces =
-      CodeRows::OfMemory(read).Find(part, Gaps(Around(part, mapping), known)).pieces;
+  auto [pieces, refused, functions] =
+      CodeRows::OfMemory(read).Find(part, Gaps(Around(part, mapping), known));
   PartRows rows;
+  rows.refused = refused;
   for (const FunctionRows::Piece& piece : pieces)
     rows.code_bytes += piece.range.end - piece.range.begin;
   pieces.insert(pieces.end(), known.begin(), known.end());
   std::ranges::sort(pieces, {}, [](const FunctionRows::Piece& one) { return one.range.begin; });
+  rows.bare_bytes = BareBytes(part, pieces, read);
   Append(part.begin - mapping.begin, kNoRule, rows.rows);
   for (const FunctionRows::Piece& piece : pieces) {
     Append(piece.range.begin - mapping.begin, piece.rule, rows.rows);

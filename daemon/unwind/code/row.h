@@ -26,8 +26,9 @@ struct Row {
   profd_unwind_rule rule{};
 };
 
-// Functions that are listed and have no rules, by FunctionRows::Outcome.
-using RefusedFunctions = std::array<std::uint32_t, 8>;
+// Functions whose begins are certain and that have no rules, or not everywhere, by
+// FunctionRows::Outcome.
+using RefusedFunctions = std::array<std::uint32_t, 9>;
 
 // Rows of a part of a file, or of memory.
 struct PartRows {

@@ -408,7 +408,8 @@ Result<elf::FileStamp> CfiClient::Stamp(const FileMapping& mapping,
 namespace {
 
 reader::AnswerKey KeyOfChunk(const elf::FileStamp& stamp, std::uint64_t begin, bool requested) {
-  return elf::AnswerKeyFor("rows", stamp, Packer().Number(begin).Number(requested).Take());
+  return elf::AnswerKeyFor("rows and reasons", stamp,
+                           Packer().Number(begin).Number(requested).Take());
 }
 
 }  // namespace

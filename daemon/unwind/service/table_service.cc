@@ -337,7 +337,9 @@ Result<void> TableService::LoadMemory(TableStore::FileIndex index, const FileRef
     return chunk.error();
   }
   counters_.code_bytes.Add(chunk->part.code_bytes);
+  counters_.code_bare.Add(chunk->part.bare_bytes);
   counters_.registered.Add(chunk->registered_bytes);
+  coverages_.AddMemory(file->mapping.pid, file->mapping.begin + begin, chunk->part);
   (void)store_.LoadChunk(index, begin, chunk->part.rows, TableStore::Room::kMake);
   std::erase_if(watched_, [&](const Watched& one) {
     return one.begin == begin && FileKeyEqual()(one.key, file->key);
@@ -378,6 +380,7 @@ bool TableService::Check(Watched& chunk) {
     return true;
   }
   counters_.rewritten.Add();
+  coverages_.ForgetMemory(chunk.file->mapping.pid, chunk.file->mapping.begin + chunk.begin);
   if (index) store_.Drop(*index, chunk.begin);
   return false;
 }

@@ -86,6 +86,41 @@ TEST_F(NoRulesTest, DoctorAndDumpSaySo) {
   Stop(*daemon);
 }
 
+TEST_F(NoRulesTest, DoctorAndSymbolsSayWhyItHasNone) {
+  for (const bool is_stripped : {false, true}) {
+    std::string path = TestProgram("no_rules_program");
+    if (is_stripped) {
+      path = File("stripped");
+      ASSERT_EQ(testing::Run({"strip", "-o", path, TestProgram("no_rules_program")}).exit_code, 0);
+    }
+    ASSERT_NO_FATAL_FAILURE(Start({path}));
+    auto daemon = StartDaemon();
+    ASSERT_TRUE(daemon.has_value());
+    const auto json_of = [&](const std::vector<std::string>& command) {
+      std::vector<std::string> arguments{command};
+      arguments.insert(arguments.end(), {"--host", host_, "-p", pid_, "--json"});
+      return nlohmann::json::parse(Profctl(arguments).out, nullptr, false);
+    };
+    nlohmann::json row;
+    ASSERT_TRUE(test::Eventually([&] {  // once its tables have been requested
+      for (const auto& module : json_of({"symbols", "-d", "0.5"})["modules"])
+        if (module["path"] == path) row = module;
+      return row.value("code_bare_bytes", 0) > 0;
+    })) << row;
+    // The calls of what is not followed lead nowhere: without symbols its functions are not known.
+    std::string reasons;
+    for (const auto& reason : row["code_refused"]) reasons += reason["reason"];
+    EXPECT_EQ(reasons.find("a jump leads to an address that is not known") != std::string::npos,
+              !is_stripped)
+        << row;
+    std::string found;
+    for (const auto& check : json_of({"doctor"})["checks"])
+      if (check["check"] == "code") found = check["found"];
+    EXPECT_THAT(found, HasSubstr("without unwind information has rules made from the code; most"));
+    Stop(*daemon);
+  }
+}
+
 TEST_F(NoRulesTest, CodeWithRulesIsNotMarked) {
   ASSERT_NO_FATAL_FAILURE(Start({"/bin/sleep", "300"}));
   EXPECT_THAT(Profctl({"collect", "-p", pid_, "-d", "1", "-f", "summary"}).out,

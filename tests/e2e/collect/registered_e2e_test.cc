@@ -154,6 +154,7 @@ TEST_F(RegisteredTest, WhatIsNotRegisteredHasTheReason) {
   EXPECT_TRUE(has_reason);
   // Nothing but the registered object says who called it.
   EXPECT_EQ(TimeIn(profile, "run_code").samples, 0u);
+  EXPECT_THAT(Profctl({"symbols", File("out.json")}).out, HasSubstr("a jump leads to an address"));
 }
 
 }  // namespace

@@ -18,7 +18,8 @@ TEST(ModuleCoverageTest, GoesToTheModuleOfTheSameBuildId) {
        .bare_bytes = 2,
        .refused = {{"", "it does not return", 3}}},
       {.build_id = "cc", .covered_bytes = 7, .bare_bytes = 0, .refused = {}}};
-  AddCoverage(files, profile);
+  AddCoverage(files, {}, profile);
+  ASSERT_EQ(profile.modules_size(), 3);
   EXPECT_EQ(profile.modules(0).code_covered_bytes(), 0u);
   EXPECT_EQ(profile.modules(1).code_covered_bytes(), 0u);
   EXPECT_EQ(profile.modules(2).code_covered_bytes(), 10u);
@@ -26,6 +27,29 @@ TEST(ModuleCoverageTest, GoesToTheModuleOfTheSameBuildId) {
   ASSERT_EQ(profile.modules(2).code_refused_size(), 1);
   EXPECT_EQ(profile.modules(2).code_refused(0).text(), "it does not return");
   EXPECT_EQ(profile.modules(2).code_refused(0).count(), 3u);
+}
+
+TEST(ModuleCoverageTest, CodeThatItsProcessesHaveMadeIsAModuleOfItsOwn) {
+  aggregate::Profile processes;
+  processes.processes.push_back({.key = {.pid = 7}});
+  processes.processes.push_back({.key = {.pid = 8}});
+  processes.processes.push_back({.key = {.pid = 9}, .group_size = 3});
+  const auto made = [](std::uint32_t pid, std::uint64_t functions) {
+    return unwind::CodeCoverage{.pid = pid,
+                                .covered_bytes = 10,
+                                .bare_bytes = 2,
+                                .refused = {{"", "it does not return", functions}}};
+  };
+  v1::Profile profile;
+  profile.add_modules();  // of a file without a build id
+  AddCoverage(std::vector{made(7, 3), made(8, 4), made(9, 5), made(10, 6)}, processes, profile);
+  ASSERT_EQ(profile.modules_size(), 2);
+  EXPECT_EQ(profile.modules(0).code_covered_bytes(), 0u);
+  EXPECT_EQ(profile.modules(1).path(), "");
+  EXPECT_EQ(profile.modules(1).code_covered_bytes(), 20u);
+  EXPECT_EQ(profile.modules(1).code_bare_bytes(), 4u);
+  ASSERT_EQ(profile.modules(1).code_refused_size(), 1);
+  EXPECT_EQ(profile.modules(1).code_refused(0).count(), 7u);
 }
 
 }  // namespace

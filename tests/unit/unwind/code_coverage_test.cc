@@ -28,7 +28,7 @@ TEST(CodeCoveragesTest, AddsUpThePartsOfAFileOnceEach) {
   EXPECT_EQ(all[0].covered_bytes, 105u);
   EXPECT_EQ(all[0].bare_bytes, 20u);
   ASSERT_EQ(all[0].refused.size(), 1u);
-  EXPECT_EQ(all[0].refused[0].text, "it is too long");
+  EXPECT_EQ(all[0].refused[0].text, "it is too long, or what is followed before it");
   EXPECT_EQ(all[0].refused[0].count, 2u);
 }
 
@@ -37,6 +37,31 @@ TEST(CodeCoveragesTest, LeavesOutWhatHasNoBuildIdOrNoSuchCode) {
   coverages.Add("", 0, Part(1, 1));
   coverages.Add("aa", 0, Part(0, 0));
   EXPECT_TRUE(coverages.All().empty());
+}
+
+TEST(CodeCoveragesTest, WhatAProcessHasMadeMayChangeAndGo) {
+  CodeCoverages coverages;
+  coverages.AddMemory(7, 0x1000, Part(10, 1));
+  coverages.AddMemory(7, 0x20000, Part(20, 2));
+  PartRows changed = Part(30, 3);
+  changed.refused[static_cast<std::size_t>(FunctionRows::Outcome::kUnknownJump)] = 4;
+  coverages.AddMemory(7, 0x1000, changed);
+  ASSERT_EQ(coverages.All().size(), 1u);
+  const CodeCoverage all = coverages.All()[0];
+  EXPECT_EQ(all.pid, 7u);
+  EXPECT_EQ(all.build_id, "");
+  EXPECT_EQ(all.covered_bytes, 50u);
+  EXPECT_EQ(all.bare_bytes, 5u);
+  ASSERT_EQ(all.refused.size(), 1u);
+  EXPECT_EQ(all.refused[0].count, 4u);
+  coverages.ForgetMemory(7, 0x1000);
+  coverages.ForgetMemory(8, 0x1000);
+  EXPECT_EQ(coverages.All()[0].covered_bytes, 20u);
+  coverages.AddMemory(7, 0x20000, Part(0, 0));
+  EXPECT_TRUE(coverages.All().empty());
+  for (std::uint32_t pid = 1; pid < CodeCoverages::kMaxFiles + 10; ++pid)
+    for (std::uint64_t at = 0; at < 3; ++at) coverages.AddMemory(pid, at, Part(1, 0));
+  EXPECT_EQ(coverages.All().size(), CodeCoverages::kMaxFiles);
 }
 
 TEST(CodeCoveragesTest, IsBounded) {

@@ -51,6 +51,35 @@ TEST(MemoryRows, AFunctionOfSeveralPartsHasRulesInEach) {
   EXPECT_EQ(covered, kFunctionBytes);
 }
 
+// Of functions that are marked or called; what only looks like one may be none.
+TEST(MemoryRows, TheReasonIsKeptWhereThereIsCertainlyAFunction) {
+  std::string memory(kMapping.end - kMapping.begin, '\0');
+  constexpr std::string_view kMark = "\xf3\x0f\x1e\xfa";
+  const auto put = [&](std::uint64_t at, const std::string& code) {
+    memory.replace(at, code.size(), code);
+  };
+  const std::string unbalanced = "\x53\x31\xc0\xc3";  // push %rbx; xor; ret
+  put(0x100, std::string(kMark) + unbalanced);
+  put(0x200, unbalanced);                                   // not marked
+  put(0x300, std::string(kMark) + "\x53\xff\xe0");          // push %rbx; jmp *%rax
+  put(0x400, std::string(kMark) + "\x31\xdb\xc3");          // xor %ebx,%ebx; ret
+  put(0x1000, std::string("\xe8\xfb\x01\x00\x00\xc3", 6));  // call 0x1200; ret
+  put(0x1200, unbalanced);
+  const auto read = [&](std::uint64_t address, std::uint64_t bytes) -> Result<std::string> {
+    if (address < kMapping.begin || address >= kMapping.end) return Error{};
+    return memory.substr(address - kMapping.begin, bytes);
+  };
+  const PartRows part = MemoryRows({kMapping.begin, kMapping.begin + kChunkBytes}, kMapping, read);
+  using Outcome = FunctionRows::Outcome;
+  RefusedFunctions expected{};
+  expected.at(static_cast<std::size_t>(Outcome::kUnbalanced)) = 2;
+  expected.at(static_cast<std::size_t>(Outcome::kUnknownJump)) = 1;
+  expected.at(static_cast<std::size_t>(Outcome::kChanged)) = 1;
+  EXPECT_EQ(part.refused, expected);
+  EXPECT_EQ(part.code_bytes, 6u);
+  EXPECT_EQ(part.bare_bytes, 8u + 4 + 7 + 7 + 4);
+}
+
 TEST(MemoryFunctions, OneThatBeginsAPageIsOneInEachOfItsParts) {
   std::string memory = Memory();
   // Behind it, where only its place says that a function begins, and on a page of its own.

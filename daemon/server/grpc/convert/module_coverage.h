@@ -3,12 +3,15 @@
 
 #include <span>
 
+#include "daemon/aggregate/profile.h"
 #include "daemon/unwind/service/code_coverage.h"
 #include "profd/v1/profile.pb.h"
 
 namespace profd::server {
 
-// Modules are found by their build ids.
-void AddCoverage(std::span<const unwind::CodeCoverage> files, v1::Profile& proto);
+// Modules are found by their build ids. Code that processes of `profile` have made is one module
+// more, which has no path.
+void AddCoverage(std::span<const unwind::CodeCoverage> all, const aggregate::Profile& profile,
+                 v1::Profile& proto);
 
 }  // namespace profd::server

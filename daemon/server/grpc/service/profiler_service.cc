@@ -156,6 +156,7 @@ grpc::Status ProfilerService::SendInChunks(const Caller& caller, const aggregate
                                            grpc::ServerWriter<Response>& writer) const {
   const rules::RuleSetRef rules = rules_ == nullptr ? nullptr : rules_->Get();
   auto proto = ToProto(profile, rules.get());
+  AddCoverage(status_.Code(), profile, proto);
   if (!caller.sees_all) HideKernelAddresses(proto);
   std::string bytes;
   if (!proto.SerializeToString(&bytes))

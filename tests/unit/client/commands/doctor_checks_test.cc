@@ -111,6 +111,41 @@ TEST_F(DoctorChecksTest, CodeMadeAtRunTimeNeedsAMap) {
   EXPECT_EQ(CheckProcess(8, Host()).front().verdict, Verdict::kUnknown);
 }
 
+TEST_F(DoctorChecksTest, SaysHowMuchCodeHasRulesAndWhyTheRestHasNone) {
+  testing::ProfileMaker maker;
+  maker.Add(maker.AddThread(7, "x"), {"main"});
+  v1::Profile profile = maker.Make();
+  const auto findings = CheckSamples(profile, {});
+  EXPECT_TRUE(std::ranges::none_of(findings,
+                                   [](const Finding& finding) { return finding.check == "code"; }));
+
+  v1::Module& file = *profile.add_modules();
+  file.set_path("/lib/kernels.so");
+  file.set_code_covered_bytes(99 * 1024);
+  file.set_code_bare_bytes(1024);
+  Finding code = Of(CheckSamples(profile, {}), "code");
+  EXPECT_EQ(code.verdict, Verdict::kOk);
+  EXPECT_EQ(code.fix, "");
+  EXPECT_EQ(code.found,
+            "99.0 % of 100 KiB without unwind information has rules made from the code; most "
+            "without: /lib/kernels.so, 1.00 KiB");
+
+  v1::Module& made = *profile.add_modules();  // memory
+  made.set_code_bare_bytes(100 * 1024);
+  for (const auto& [text, count] :
+       {std::pair("it does not return", 2), std::pair("it is odd", 5)}) {
+    v1::NamedCount& reason = *made.add_code_refused();
+    reason.set_text(text);
+    reason.set_count(static_cast<std::uint64_t>(count));
+  }
+  code = Of(CheckSamples(profile, {}), "code");
+  EXPECT_EQ(code.verdict, Verdict::kWarn);
+  EXPECT_EQ(code.fix, "profctl symbols says why the rest has none");
+  EXPECT_EQ(code.found,
+            "49.5 % of 200 KiB without unwind information has rules made from the code; most "
+            "without: memory without a file, 100 KiB (5 functions: it is odd)");
+}
+
 TEST_F(DoctorChecksTest, WhatADaemonSays) {
   v1::StatusResponse status;
   status.set_hook("none (snapshots)");

@@ -140,7 +140,7 @@ TEST(SymbolsViewTest, SaysHowMuchCodeWithoutUnwindInformationHasRules) {
   reason.set_count(3);
   EXPECT_NE(
       RenderSymbols(profile, Options(false))
-          .find("code without unwind information\n"
+          .find("code without unwind information, where programs ran\n"
                 "  /usr/bin/redis-check-rdb (redis-server): 90.0 % of 10.0 KiB has rules made "
                 "from the code\n"
                 "    3 functions: it is too long\n"),
@@ -152,6 +152,27 @@ TEST(SymbolsViewTest, SaysHowMuchCodeWithoutUnwindInformationHasRules) {
   EXPECT_EQ(row["code_bare_bytes"], 1024);
   EXPECT_EQ(row["code_refused"][0]["functions"], 3);
   EXPECT_EQ(row["code_refused"][0]["reason"], "it is too long");
+}
+
+TEST(SymbolsViewTest, SaysItOfCodeMadeAtRunTimeToo) {
+  testing::ProfileMaker maker;
+  const auto thread = maker.AddThread(1, "a");
+  maker.AddFrames(thread, {Unnamed("", 0, 0x7f10, "anonymous memory: code made at run time?")});
+  v1::Profile profile = maker.Make();
+  v1::Module& module = *profile.add_modules();
+  module.set_code_covered_bytes(3 * 1024);
+  module.set_code_bare_bytes(1024);
+  const auto text = [&] { return RenderSymbols(profile, Options(false)); };
+  EXPECT_NE(
+      text().find("  [memory without a file]: 75.0 % of 4.00 KiB has rules made from the code\n"
+                  "    no symbol, call or relocation leads to the rest\n"),
+      std::string::npos)
+      << text();
+  v1::NamedCount& reason = *module.add_code_refused();
+  reason.set_text("it does not return");
+  reason.set_count(1);
+  EXPECT_NE(text().find("from the code\n    1 function: it does not return\n"), std::string::npos)
+      << text();
 }
 
 TEST(SymbolsViewTest, SaysHowCodeMadeAtRunTimeGetsNames) {
