@@ -153,6 +153,17 @@ class Spinning(RunningProfd):
         self.start("--history-directory", "off")
         self.judge(program, "serial")
 
+    def test_openblas(self):
+        # Its worker goes to sleep after so many ticks, as a power of 2: not between two products.
+        os.environ.update({"OPENBLAS_THREAD_TIMEOUT": "30", "OPENBLAS_NUM_THREADS": "2"})
+        self.addCleanup(os.environ.pop, "OPENBLAS_THREAD_TIMEOUT")
+        self.addCleanup(os.environ.pop, "OPENBLAS_NUM_THREADS")
+        program = self.compile_file("spinning.c", "spinning", "-pthread")
+        if subprocess.run([program, "blas", "0.1"], stdout=subprocess.DEVNULL, check=False).returncode == 3:
+            self.skipTest("OpenBLAS is not installed (libopenblas0-pthread)")
+        self.start("--history-directory", "off")
+        self.judge(program, "blas")
+
     def test_a_dump_says_which_thread_spins(self):
         program = self.compile("void own_spin_lock(void) { for (;;) __asm__ volatile(\"\"); }\n"
                                "int main(void) { own_spin_lock(); }\n", "spinning")
