@@ -72,11 +72,14 @@ class Reading {
         TakeTables(key, node, rules_.operators);
       else if (key == "phase")
         TakeTables(key, node, rules_.phases);
+      else if (key == "method")
+        TakeTables(key, node, rules_.methods);
       else if (key == "version")
         CheckVersion(node);
       else
-        problems_.Add(node, "unknown key '" + std::string(key) +
-                                "'; rules begin with [[rule]], [[operator]] or [[phase]]");
+        problems_.Add(node,
+                      "unknown key '" + std::string(key) +
+                          "'; rules begin with [[rule]], [[operator]], [[phase]] or [[method]]");
     }
   }
 
@@ -122,6 +125,43 @@ class Reading {
     if (!rule.function && !rule.module && !rule.file)
       return problems_.Add(table, "the " + kind + " has no pattern: function, module or file");
     rules.push_back(std::move(rule));
+  }
+
+  void TakeRule(const std::string& kind, const toml::table& table, std::vector<MethodRule>& rules) {
+    MethodRule rule;
+    rule.place = problems_.PlaceOf(table);
+    const std::size_t problems = problems_.size();
+    for (const auto& [name, node] : table) {
+      const std::string_view key = name.str();
+      if (key == "interface")
+        rule.interface = PatternOf(key, node);
+      else if (key == "virtual")
+        TakePlace(node, rule);
+      else if (key == "name")
+        TakeMethodName(node, rule);
+      else
+        problems_.Add(node, "unknown key '" + std::string(key) +
+                                "'; a method has interface, virtual and name");
+    }
+    for (const char* key : {"interface", "virtual", "name"})
+      if (!table.contains(key)) problems_.Add(table, "the " + kind + " has no " + key);
+    if (problems_.size() == problems) rules.push_back(std::move(rule));
+  }
+
+  void TakePlace(const toml::node& node, MethodRule& rule) {
+    constexpr std::int64_t kMost = 9'999;
+    const auto* place = node.as_integer();
+    if (place == nullptr || place->get() < 0 || place->get() > kMost)
+      return problems_.Add(node, "virtual must be a number from 0 to " + std::to_string(kMost) +
+                                     ": the place in the vtable");
+    rule.place_in_vtable = static_cast<std::uint32_t>(place->get());
+  }
+
+  void TakeMethodName(const toml::node& node, MethodRule& rule) {
+    static const RE2 kName("~?[A-Za-z_][A-Za-z0-9_]*", PatternOptions());
+    rule.name = TextOf("name", node);
+    if (node.is_string() && !RE2::FullMatch(rule.name, kName))
+      problems_.Add(node, "name is '" + rule.name + "'; it must be that of a function alone");
   }
 
   static std::string KeysOf(const Rule&) {

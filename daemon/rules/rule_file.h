@@ -72,11 +72,22 @@ struct PhaseRule : FramePattern {
   friend bool operator==(const PhaseRule&, const PhaseRule&) = default;
 };
 
+// One [[method]]: what a virtual function of an interface is called, which stripped files do not
+// say.
+struct MethodRule {
+  std::string interface;              // a pattern for the name of the class that declares it
+  std::uint32_t place_in_vtable = 0;  // counted from 0
+  std::string name;                   // of the function alone
+  std::string place;                  // "rules.toml:12"
+  friend bool operator==(const MethodRule&, const MethodRule&) = default;
+};
+
 // What a file holds, in its order.
 struct Rules {
   std::vector<Rule> classes;
   std::vector<OperatorRule> operators;
   std::vector<PhaseRule> phases;
+  std::vector<MethodRule> methods;
   friend bool operator==(const Rules&, const Rules&) = default;
 };
 

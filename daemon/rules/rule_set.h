@@ -45,12 +45,16 @@ class RuleSet {
   [[nodiscard]] static Result<RuleSetRef> Load(const std::string& file);
 
   [[nodiscard]] const std::vector<Rule>& rules() const { return rules_.classes; }
-  // Each the first that matches. A frame without a name has only the rules with function = ''.
+  // Each the first that matches. A frame without a name has only the rules with function = ''. One
+  // that has a method is looked up by this name first, then by its own.
   [[nodiscard]] FrameRules Find(const symbolize::Frame& frame) const;
   // By the first rule that matches and does not deny the name that it gives.
   [[nodiscard]] std::optional<FrameOperator> FindOperator(const symbolize::Frame& frame) const;
   // By the first rule that matches.
   [[nodiscard]] Phase FindPhase(const symbolize::Frame& frame) const;
+  // What "Class::(virtual 2)" is called with the name of the method: "Class::Compute". By the first
+  // rule for an interface that the vtable of the class begins with, or for the class itself.
+  [[nodiscard]] std::optional<std::string> FindMethod(const symbolize::Frame& frame) const;
 
  private:
   struct Naming {  // by a rule for operators
@@ -58,14 +62,27 @@ class RuleSet {
     std::vector<std::unique_ptr<const RE2>> deny;
   };
 
+  struct Method {
+    std::unique_ptr<const RE2> interface;
+    std::uint32_t place_in_vtable = 0;
+    std::string name;
+  };
+
   explicit RuleSet(Rules rules) : rules_(std::move(rules)) {}
   [[nodiscard]] Result<void> Compile();
+  // Under the name of its method; nothing: it has none.
+  [[nodiscard]] std::optional<symbolize::Frame> AsMethod(const symbolize::Frame& frame) const;
+  [[nodiscard]] FrameRules FindByName(const symbolize::Frame& frame) const;
+  [[nodiscard]] std::optional<FrameOperator> FindOperatorByName(
+      const symbolize::Frame& frame) const;
+  [[nodiscard]] Phase FindPhaseByName(const symbolize::Frame& frame) const;
 
   const Rules rules_;
   PatternSetRef classes_;
   PatternSetRef operators_;
   PatternSetRef phases_;
   std::vector<Naming> namings_;
+  std::vector<Method> methods_;
 };
 
 // Job: the rules of now, which a reload replaces. Any thread. Owner: main(). Never null.

@@ -21,8 +21,10 @@ constexpr std::uint32_t kNone = 0xffffffff;
 constexpr std::size_t kMaxBases = 64;       // of one class
 constexpr std::size_t kMaxAncestors = 256;  // of one class
 constexpr std::uint64_t kMaxSteps = 50'000'000;
-constexpr std::int64_t kMaxOffset = 1 << 24;  // of a base in its class
-constexpr std::size_t kHeaderWords = 2;       // of a type: its own type, its name
+constexpr std::int64_t kMaxOffset = 1 << 24;                            // of a base in its class
+constexpr std::size_t kMaxNamedBases = 8;                               // of one class
+constexpr std::size_t kMaxTypeBytes = SymbolTable::kMaxNameBytes - 64;  // a place follows
+constexpr std::size_t kHeaderWords = 2;  // of a type: its own type, its name
 
 struct Base {
   std::uint32_t type = kNone;  // kNone: in another file
@@ -314,15 +316,43 @@ class Finder {
     return std::span(bases_).subspan(types_[type].first_base, types_[type].bases);
   }
 
+  // Those at the begin of the class, from the first one on; none of virtual inheritance. Those of
+  // other files are left out.
+  std::vector<std::uint32_t> BasesAtBegin(std::uint32_t type) {
+    std::vector<std::uint32_t> all{type};
+    for (std::size_t i = 0; i < all.size() && all.size() < kMaxNamedBases; ++i)
+      for (const Base& base : BasesOf(all[i])) {
+        ++steps_;
+        if (base.first && base.type != kNone && std::ranges::find(all, base.type) == all.end())
+          all.push_back(base.type);
+      }
+    all.erase(all.begin());
+    std::ranges::reverse(all);
+    return all;
+  }
+
   // "" if the name is none.
   std::string NameOf(const Entry& entry) {
-    constexpr std::size_t kLongestPlace = 64;
+    std::string name = TypeName(entry.type);
+    if (name.empty()) return "";
+    name.append(kVirtualPlace) += std::to_string(entry.place);
+    if (entry.offset != 0) return name + " at +" + std::to_string(entry.offset) + ")";
+    name += ")";
+    for (const std::uint32_t base : BasesAtBegin(entry.type)) {
+      const std::string its = TypeName(base);
+      if (its.empty() || name.size() + its.size() >= kMaxTypeBytes) continue;
+      name.append(kVirtualBase) += its;
+    }
+    return name;
+  }
+
+  // As symbols have it; "" if it is none.
+  std::string TypeName(std::uint32_t type) {
     steps_ += file_.segments().size();
-    const auto part = file_.PartAt(types_[entry.type].name);
+    const auto part = file_.PartAt(types_[type].name);
     if (!part) return "";
     std::string_view text =
-        texts_.At(part->offset,
-                  std::min<std::uint64_t>(part->bytes, SymbolTable::kMaxNameBytes - kLongestPlace));
+        texts_.At(part->offset, std::min<std::uint64_t>(part->bytes, kMaxTypeBytes));
     const std::size_t end = text.find('\0');
     if (end == std::string_view::npos) return "";
     text = text.substr(0, end);
@@ -331,10 +361,7 @@ class Finder {
       return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_' || c == '.' || c == '$';
     };
     if (text.empty() || !std::ranges::all_of(text, is_mangled)) return "";
-    std::string name = "_ZTS";
-    name.append(text).append(kVirtualPlace) += std::to_string(entry.place);
-    if (entry.offset != 0) name += " at +" + std::to_string(entry.offset);
-    return name + ")";
+    return "_ZTS" + std::string(text);
   }
 
   const ElfFile& file_;

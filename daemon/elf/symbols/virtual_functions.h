@@ -32,6 +32,10 @@ struct VirtualFunction {
 
 // "_ZTS4Base::(virtual 2)": the type's mangled name, then the place. In the vtable of a further
 // base, which lies 16 bytes into the class: "_ZTS4Base::(virtual 2 at +16)".
+// In its own vtable also the bases that this begins with, the first one first, each behind
+// kVirtualBase: "_ZTS4Heir::(virtual 2) of _ZTS9Interface of _ZTS4Base". The function is at this
+// place of each of them that has it.
 inline constexpr std::string_view kVirtualPlace = "::(virtual ";
+inline constexpr std::string_view kVirtualBase = " of ";
 
 }  // namespace profd::elf

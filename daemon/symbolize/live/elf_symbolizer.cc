@@ -70,8 +70,10 @@ std::string VirtualName(std::string_view type, std::string_view place) {
 }
 
 void SetName(Frame& frame, std::string_view symbol) {
-  if (const std::size_t place = symbol.rfind(elf::kVirtualPlace); place != std::string_view::npos) {
-    frame.name = VirtualName(symbol.substr(0, place), symbol.substr(place));
+  if (const std::size_t place = symbol.find(elf::kVirtualPlace); place != std::string_view::npos) {
+    const std::size_t bases = std::min(symbol.find(elf::kVirtualBase, place), symbol.size());
+    frame.name = VirtualName(symbol.substr(0, place), symbol.substr(place, bases - place));
+    if (bases < symbol.size() && !frame.name.empty()) frame.symbol = CleanText(symbol);
     return;
   }
   DemangledName demangled = Demangle(symbol);

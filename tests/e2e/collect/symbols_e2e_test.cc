@@ -3,6 +3,7 @@
 #include <signal.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -224,6 +225,22 @@ TEST_F(SymbolsTest, AFunctionWithoutASymbolIsOneFunctionInEachRun) {
         leaves.insert(line.substr(at + 1, line.rfind(' ') - at - 1));
     EXPECT_LE(leaves.size(), 2u) << folded.out;
   }
+}
+
+TEST_F(SymbolsTest, MethodsOfTheUsersInterfacesHaveNames) {
+  StartProgram(Stripped(false, TestProgram("nameless_program")));
+  std::ofstream(File("own.toml"))
+      << "[[method]]\ninterface = 'work::Mill<.*>'\nvirtual = 2\nname = 'run'\n";
+  const std::string host = "unix:" + File("profd.sock");
+  auto daemon = testing::Subprocess::Start(
+      {Binary("profd"), "--listen", host, "--rules-file", File("own.toml")}, options_);
+  ASSERT_TRUE(daemon.ok());
+  ASSERT_TRUE(daemon->WaitForStderr("serving").ok());
+  const v1::Profile profile = Collect({"--host", host});
+  EXPECT_NE(FrameCalled(profile, "work::Mill<float>::run"), nullptr);
+  EXPECT_EQ(FrameCalled(profile, "work::Mill<float>::(virtual 2)"), nullptr);
+  daemon->Signal(SIGTERM);
+  EXPECT_EQ(daemon->Wait().exit_code, 0);
 }
 
 TEST_F(SymbolsTest, CodeMadeAtRunTimeHasTheNameThatItsDumpGivesIt) {

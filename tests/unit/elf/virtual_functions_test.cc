@@ -29,24 +29,26 @@ Result<ObjectRef> Read(const std::string& elf, const ElfLimits& limits = {}) {
 // Symbols of tests/unit/elf/virtual_fixture.cc, and what they are called without.
 const std::map<std::string, std::string>& Expected() {
   static const std::map<std::string, std::string> expected{
-      {"_ZNK7fixture6Circle4areaEi", "_ZTSN7fixture6CircleE::(virtual 2)"},
-      {"_ZNK7fixture6Square4areaEi", "_ZTSN7fixture6SquareE::(virtual 2)"},
-      {"_ZNK7fixture6Square5sidesEv", "_ZTSN7fixture6SquareE::(virtual 4)"},
+      {"_ZNK7fixture6Circle4areaEi", "_ZTSN7fixture6CircleE::(virtual 2) of _ZTSN7fixture5ShapeE"},
+      {"_ZNK7fixture6Square4areaEi", "_ZTSN7fixture6SquareE::(virtual 2) of _ZTSN7fixture5ShapeE"},
+      {"_ZNK7fixture6Square5sidesEv", "_ZTSN7fixture6SquareE::(virtual 4) of _ZTSN7fixture5ShapeE"},
       // Inherited by all shapes, or by some.
       {"_ZNK7fixture5Shape4nameEv", "_ZTSN7fixture5ShapeE::(virtual 3)"},
       {"_ZNK7fixture5Shape5sidesEv", "_ZTSN7fixture5ShapeE::(virtual 4)"},
       // With two bases: in its own vtable, and behind the vtable of the second one.
-      {"_ZN7fixture13HearingSquare4hearEi", "_ZTSN7fixture13HearingSquareE::(virtual 5)"},
+      {"_ZN7fixture13HearingSquare4hearEi",
+       "_ZTSN7fixture13HearingSquareE::(virtual 5) of _ZTSN7fixture5ShapeE of "
+       "_ZTSN7fixture6SquareE"},
       {"_ZThn8_N7fixture13HearingSquare4hearEi",
        "_ZTSN7fixture13HearingSquareE::(virtual 2 at +8)"},
       {"_ZN7fixture8Listener4hearEi", "_ZTSN7fixture8ListenerE::(virtual 2)"},
       {"_ZN7fixture12_GLOBAL__N_16Hidden4hearEi",
-       "_ZTSN7fixture12_GLOBAL__N_16HiddenE::(virtual 2)"},
+       "_ZTSN7fixture12_GLOBAL__N_16HiddenE::(virtual 2) of _ZTSN7fixture8ListenerE"},
       {"_ZN7fixture4ConvIfE7computeEf", "_ZTSN7fixture4ConvIfEE::(virtual 2)"},
       {"_ZN7fixture4ConvIlE7computeEl", "_ZTSN7fixture4ConvIlEE::(virtual 2)"},
       // Overridden in both, and folded.
-      {"_ZNK7fixture4Left5firstEv", "_ZTSN7fixture4LeftE::(virtual 0)"},
-      {"_ZNK7fixture5Right5firstEv", "_ZTSN7fixture5RightE::(virtual 0)"},
+      {"_ZNK7fixture4Left5firstEv", "_ZTSN7fixture4LeftE::(virtual 0) of _ZTSN7fixture4PairE"},
+      {"_ZNK7fixture5Right5firstEv", "_ZTSN7fixture5RightE::(virtual 0) of _ZTSN7fixture4PairE"},
       {"fixture_second", "_ZTSN7fixture4PairE::(virtual 1)"},
       {"_ZNK7fixture4Pair5thirdEv", "_ZTSN7fixture4PairE::(virtual 2)"},
       // Whose is it?

@@ -45,6 +45,38 @@ module = 'x'
           Rule{{std::nullopt, "x", std::nullopt, "r.toml:14"}, FrameClass::kCopy, false}));
 }
 
+TEST(RuleFile, HoldsMethods) {
+  const auto rules = ParseRules(R"(
+[[method]]
+interface = 'lib::Kernel.*'
+virtual = 2
+name = "Compute"
+[[method]]
+name = '~Kernel'
+virtual = 0
+interface = 'Kernel'
+)",
+                                "r.toml");
+  ASSERT_TRUE(rules) << rules.error().message;
+  EXPECT_THAT(rules->methods, ElementsAre(MethodRule{"lib::Kernel.*", 2, "Compute", "r.toml:2"},
+                                          MethodRule{"Kernel", 0, "~Kernel", "r.toml:6"}));
+}
+
+TEST(RuleFile, EachWrongMethodHasItsLine) {
+  EXPECT_EQ(Problem("[[method]]\ninterface = '('\nvirtual = -1\nname = 'a::b'\nplace = 2\n"),
+            "r.toml:2: interface: missing ): (\n"
+            "r.toml:3: virtual must be a number from 0 to 9999: the place in the vtable\n"
+            "r.toml:4: name is 'a::b'; it must be that of a function alone\n"
+            "r.toml:5: unknown key 'place'; a method has interface, virtual and name");
+  EXPECT_EQ(Problem("[[method]]\n"),
+            "r.toml:1: the method has no interface\n"
+            "r.toml:1: the method has no virtual\n"
+            "r.toml:1: the method has no name");
+  EXPECT_THAT(Problem("[[method]]\ninterface = 'a'\nvirtual = '2'\nname = 3\n"),
+              HasSubstr("r.toml:3: virtual must be a number"));
+  EXPECT_THAT(Problem("method = 1\n"), HasSubstr("write [[method]]"));
+}
+
 TEST(RuleFile, HoldsOperatorsAndPhases) {
   const auto rules = ParseRules(R"(
 [[phase]]
@@ -90,7 +122,8 @@ TEST(RuleFile, EveryProblemHasItsLine) {
   EXPECT_EQ(Problem("\nversion = 2"), "r.toml:2: version must be 1");
   EXPECT_EQ(Problem("version = '1'"), "r.toml:1: version must be 1");
   EXPECT_EQ(Problem("\n\nrules = 1"),
-            "r.toml:3: unknown key 'rules'; rules begin with [[rule]], [[operator]] or [[phase]]");
+            "r.toml:3: unknown key 'rules'; rules begin with [[rule]], [[operator]], [[phase]] or "
+            "[[method]]");
   EXPECT_EQ(Problem("[rule]\nclass = 'spin'"),
             "r.toml:1: rule must be a table of a list: write [[rule]]");
   EXPECT_EQ(Problem("rule = [1]"), "r.toml:1: rule must be a table of a list: write [[rule]]");

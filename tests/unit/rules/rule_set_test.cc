@@ -60,6 +60,51 @@ TEST(RuleSet, TheFirstRuleThatMatchesCounts) {
   EXPECT_EQ(set->Find(FrameOf("ac")).as_caller, 2u) << "a rule for leaves says nothing of callers";
 }
 
+symbolize::Frame VirtualFrame(const std::string& name, const std::string& bases) {
+  symbolize::Frame frame = FrameOf(name);
+  if (!bases.empty()) frame.symbol = "_ZTS3Any::(virtual 2)" + bases;
+  return frame;
+}
+
+TEST(RuleSet, NamesMethodsOfInterfaces) {
+  const auto set = Make(
+      "[[method]]\ninterface = 'lib::Kernel'\nvirtual = 2\nname = 'Compute'\n"
+      "[[method]]\ninterface = 'lib::Kernel'\nvirtual = 3\nname = 'IsAsync'\n"
+      "[[method]]\ninterface = '.*'\nvirtual = 2\nname = 'any'\n");
+  const std::string bases = " of _ZTSN3lib6KernelE of _ZTSN3lib3CpuE";
+  const auto method = [&](const std::string& name, const std::string& its_bases) {
+    return set->FindMethod(VirtualFrame(name, its_bases)).value_or("");
+  };
+  EXPECT_EQ(method("lib::Conv<float>::(virtual 2)", bases), "lib::Conv<float>::Compute");
+  EXPECT_EQ(method("lib::Conv<float>::(virtual 3)", bases), "lib::Conv<float>::IsAsync");
+  EXPECT_EQ(method("lib::Kernel::(virtual 3)", ""), "lib::Kernel::IsAsync") << "its own";
+  EXPECT_EQ(method("lib::Conv::(virtual 2)", ""), "lib::Conv::any") << "by the next rule";
+  EXPECT_EQ(method("lib::Conv::(virtual 3)", ""), "");
+  EXPECT_EQ(method("lib::Conv::(virtual 3)", " of _ZTSN3lib7KernelsE"), "") << "another class";
+  EXPECT_EQ(method("lib::Conv::(virtual 2 at +16)", bases), "") << "of a further base";
+  EXPECT_EQ(method("lib::Conv::(virtual 22)", bases), "");
+  EXPECT_EQ(method("lib::Conv::Compute", bases), "");
+  for (const char* damaged : {"::(virtual ", "::(virtual )", "::(virtual 2", "::(virtual 2))",
+                              "::(virtual -2)", "::(virtual 99999999999)"})
+    EXPECT_EQ(method(std::string("lib::Kernel") + damaged, " of  of x of"), "") << damaged;
+}
+
+TEST(RuleSet, OtherRulesTakeAMethodByItsNameOrItsPlace) {
+  const auto set = Make(
+      "[[method]]\ninterface = 'lib::Kernel'\nvirtual = 2\nname = 'Compute'\n"
+      "[[rule]]\nclass = 'copy'\nfunction = '.*virtual.*'\n"
+      "[[rule]]\nclass = 'spin'\nfunction = 'lib::.*::Compute'\n"
+      "[[operator]]\nname = '{op}'\nfunction = 'lib::(?P<op>\\w+)::\\(virtual 2\\)'\n"
+      "[[phase]]\nname = 'forward'\nfunction = '.*::Compute'\n");
+  const auto frame = VirtualFrame("lib::Conv::(virtual 2)", " of _ZTSN3lib6KernelE");
+  EXPECT_EQ(set->Find(frame).as_leaf, 1u);
+  EXPECT_EQ(set->FindOperator(frame)->name, "Conv");
+  EXPECT_EQ(set->FindPhase(frame), Phase::kForward);
+  const auto other = VirtualFrame("lib::Conv::(virtual 3)", " of _ZTSN3lib6KernelE");
+  EXPECT_EQ(set->Find(other).as_leaf, 0u);
+  EXPECT_EQ(set->FindPhase(other), Phase::kNone);
+}
+
 TEST(RuleSet, NoRulesMatchNothing) { EXPECT_FALSE(Make("")->Find(FrameOf("f")).as_leaf); }
 
 TEST(RuleSet, NamesOperatorsByTheFirstRuleThatDoesNotDenyTheName) {

@@ -32,6 +32,26 @@ v1::Profile Convert(const std::vector<std::string>& functions,
   return ToProto(profile, set->get());
 }
 
+TEST(FrameOperators, MethodsOfKnownInterfacesHaveTheirNames) {
+  const auto set = rules::RuleSet::Make(
+      *rules::ParseRules("[[method]]\ninterface = 'lib::Kernel'\nvirtual = 2\nname = 'Compute'\n"
+                         "[[operator]]\nname = '{op}'\nfunction = 'lib::(?P<op>\\w+)::Compute'\n",
+                         "r.toml"));
+  symbolize::Frame frame;
+  frame.name = "lib::Conv::(virtual 2)";
+  frame.symbol = "_ZTSN3lib4ConvE::(virtual 2) of _ZTSN3lib6KernelE";
+  aggregate::Profile profile;
+  profile.frames.push_back(frame);
+  const v1::Profile proto = ToProto(profile, set->get());
+  EXPECT_EQ(proto.frames(0).name(), "lib::Conv::Compute");
+  EXPECT_EQ(proto.frames(0).symbol(), frame.symbol) << "it says where the name is from";
+  EXPECT_EQ(proto.operators(0).name(), "Conv");
+  EXPECT_EQ(ToProto(profile, nullptr).frames(0).name(), frame.name);
+  aggregate::Dump dump;
+  dump.frames.push_back(frame);
+  EXPECT_EQ(ToProto(dump, set->get()).frames(0).name(), "lib::Conv::Compute");
+}
+
 TEST(FrameOperators, FramesPointAtTheOperatorsOfTheProfile) {
   const v1::Profile proto =
       Convert({"main", "ops::mm::call", "ops::add::call", "mm_kernel", "ops::mm::redispatch"});

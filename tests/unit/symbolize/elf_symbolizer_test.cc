@@ -64,17 +64,20 @@ TEST_F(ElfSymbolizerTest, AFunctionWithoutASymbolIsNamedByItsPlace) {
 }
 
 TEST_F(ElfSymbolizerTest, AVirtualFunctionIsCalledByItsClass) {
-  source_.objects["/lib/a.so"] =
-      MakeObject({{"_ZTSN11onnxruntime4ConvIfEE::(virtual 2)", 0x401000, 0x10},
-                  {"_ZTS3Low::(virtual 0 at +16)", 0x401010, 0x10},
-                  {"_ZTS9short::(virtual 1)", 0x401020, 0x10}},
-                 "stripped");
+  source_.objects["/lib/a.so"] = MakeObject(
+      {{"_ZTSN11onnxruntime4ConvIfEE::(virtual 2) of _ZTSN11onnxruntime8OpKernelE", 0x401000, 0x10},
+       {"_ZTS3Low::(virtual 0 at +16)", 0x401010, 0x10},
+       {"_ZTS9short::(virtual 1)", 0x401020, 0x10}},
+      "stripped");
   const auto module = MakeModule("/lib/a.so");
   const Frame frame = Resolve(symbolizer_, UserAddress(module, 0x1004));
   EXPECT_EQ(frame.name, "onnxruntime::Conv<float>::(virtual 2)");
-  EXPECT_EQ(frame.symbol, "") << "there is none";
+  EXPECT_EQ(frame.symbol,
+            "_ZTSN11onnxruntime4ConvIfEE::(virtual 2) of _ZTSN11onnxruntime8OpKernelE");
   EXPECT_EQ(frame.reason, "");
-  EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1010)).name, "Low::(virtual 0 at +16)");
+  const Frame low = Resolve(symbolizer_, UserAddress(module, 0x1010));
+  EXPECT_EQ(low.name, "Low::(virtual 0 at +16)");
+  EXPECT_EQ(low.symbol, "") << "there is none";
   EXPECT_EQ(Resolve(symbolizer_, UserAddress(module, 0x1020)).name, "a.so!fn_401020");
 }
 

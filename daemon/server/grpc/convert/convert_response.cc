@@ -654,7 +654,11 @@ v1::Dump ToProto(const aggregate::Dump& dump, const rules::RuleSet* rules) {
     if (const auto rule = deciding.Of(thread)) Fill(rules->rules()[*rule], *added.mutable_rule());
   }
   const auto programs = aggregate::ProgramNames(dump.processes);
-  for (const auto& frame : dump.frames) Fill(frame, programs, *proto.add_frames());
+  for (const auto& frame : dump.frames) {
+    auto& added = *proto.add_frames();
+    Fill(frame, programs, added);
+    FrameOperators::Name(rules, frame, added);
+  }
   proto.set_threads_left_out(dump.threads_left_out);
   return proto;
 }

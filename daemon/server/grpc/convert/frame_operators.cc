@@ -15,8 +15,15 @@ static_assert(static_cast<int>(rules::Phase::kOther) == v1::PHASE_OTHER);
 
 }  // namespace
 
+void FrameOperators::Name(const rules::RuleSet* rules, const symbolize::Frame& from,
+                          v1::Frame& to) {
+  if (rules == nullptr || from.kind != symbolize::FrameKind::kNative) return;
+  if (const auto name = rules->FindMethod(from)) to.set_name(ValidUtf8(*name));
+}
+
 void FrameOperators::Mark(const symbolize::Frame& from, v1::Frame& to) {
   if (rules_ == nullptr || from.kind == symbolize::FrameKind::kKernel) return;
+  Name(rules_, from, to);
   if (const auto found = rules_->FindOperator(from)) to.set_op(Add(*found));
   to.set_phase(static_cast<v1::Phase>(rules_->FindPhase(from)));
 }

@@ -1,4 +1,4 @@
-// FrameOperators: which frames run an operator or begin a phase.
+// FrameOperators: which frames run an operator or begin a phase, and what methods are called.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,9 @@ class FrameOperators {
   // All must outlive this. `rules` null: no frame is marked.
   FrameOperators(const rules::RuleSet* rules, v1::Profile& proto) : rules_(rules), proto_(proto) {}
 
-  // Frames of the kernel are never marked: an operator is what user space calls so.
+  // Names it, if it is a method of a known interface.
+  static void Name(const rules::RuleSet* rules, const symbolize::Frame& from, v1::Frame& to);
+  // Names it, too. Frames of the kernel are never marked: an operator is what user space calls so.
   void Mark(const symbolize::Frame& from, v1::Frame& to);
 
  private:
