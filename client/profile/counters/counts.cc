@@ -1,5 +1,7 @@
 #include "client/profile/counters/counts.h"
 
+#include <algorithm>
+
 #include "client/text/number.h"
 #include "client/text/text.h"
 
@@ -80,6 +82,13 @@ std::string CountsText(const Counts& counts) {
   if (const auto rate = counts.misses_per_thousand())
     add(FormatRate(rate) + " cache misses per 1,000 instructions");
   return text.empty() ? "nothing was counted" : text;
+}
+
+std::string CountedTimeText(const Counts& counts, std::uint64_t running_ns) {
+  if (running_ns == 0) return {};
+  // Samples of some functions have more of their thread's counted time than of its running time.
+  const std::uint64_t counted_ns = std::min(counts.counted_ns, running_ns);
+  return "counted for " + FormatShare(ShareOf(counted_ns, running_ns)) + " of running time";
 }
 
 std::string FormatRate(std::optional<double> rate) {

@@ -40,6 +40,8 @@ struct Counts {
 // "2.91 GHz, CPI 1.61 (0.62 instructions a cycle), 4.20 cache misses per 1,000 instructions": what
 // of it is known.
 [[nodiscard]] std::string CountsText(const Counts& counts);
+// "counted for 98.3 % of running time"; "" where nothing ran.
+[[nodiscard]] std::string CountedTimeText(const Counts& counts, std::uint64_t running_ns);
 
 // "1.23", "45.1" or "123"; "-" for what is not known.
 [[nodiscard]] std::string FormatRate(std::optional<double> rate);

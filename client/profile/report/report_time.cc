@@ -78,6 +78,11 @@ SampledTime ReportTime::all() const {
   return sum;
 }
 
+std::uint64_t ReportTime::running_ns() const {
+  return (*this)[TimePart::kWorking].ns + (*this)[TimePart::kSpinning].ns +
+         (*this)[TimePart::kStolen].ns;
+}
+
 ReportTime TimeOf(const v1::Profile& profile) {
   ReportTime sum;
   for (int i = 0; i < profile.samples().weight_ns_size(); ++i) sum.Add(profile, i);

@@ -45,6 +45,7 @@ struct ReportTime {
   ReportTime& operator-=(const ReportTime& part);
   void Add(const v1::Profile& profile, int sample);
   [[nodiscard]] SampledTime all() const;
+  [[nodiscard]] std::uint64_t running_ns() const;  // stolen time is part of it, as of counts
 };
 
 // The sum of all samples, which have passed CheckProfile.

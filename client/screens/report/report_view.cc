@@ -322,11 +322,14 @@ std::string RenderCounters(const v1::Profile& profile, const ReportTable& table,
       rest.self += ran[i]->self;
   }
   if (shown < ran.size()) add(rest, true);
+  std::string head = ReportHead(profile, table.all, question, options);
+  head += CountsText(table.all.counts) + "\n";
+  const std::string counted = CountedTimeText(table.all.counts, table.all.running_ns());
+  if (!counted.empty()) head += counted + "\n";
   const std::string title = std::string(table.key->plural) +
                             ", shares of all cycles; CPI: cycles per instruction; misses: cache "
                             "misses per 1,000 instructions";
-  return ReportHead(profile, table.all, question, options) + CountsText(table.all.counts) + "\n\n" +
-         options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
+  return head + "\n" + options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
          rows.Render(options.width, options.palette);
 }
 

@@ -56,6 +56,14 @@ TEST(CountsTest, WhatIsNotCountedHasNoRate) {
   EXPECT_EQ(FormatRate(123.4), "123");
 }
 
+TEST(CountsTest, TheCountedShareOfRunningTimeIsNeverMoreThanAll) {
+  const Counts counts{.counted_ns = 983};
+  EXPECT_EQ(CountedTimeText(counts, 1'000), "counted for 98.3 % of running time");
+  EXPECT_EQ(CountedTimeText(counts, 980), "counted for 100.0 % of running time");
+  EXPECT_EQ(CountedTimeText({}, 980), "counted for 0.0 % of running time");
+  EXPECT_EQ(CountedTimeText(counts, 0), "");
+}
+
 TEST(CountsTest, AProfileSaysWhyNothingIsCounted) {
   v1::Profile profile = testing::CountedProfile();
   EXPECT_EQ(NoCountsText(profile), "");
