@@ -1,7 +1,7 @@
 # The page's scripts are bundled, and become string literals with its styles.
 find_program(ESBUILD esbuild REQUIRED)
 set(page ${PROJECT_SOURCE_DIR}/client/web/page)
-set(page_scripts data dom engine flame_graph format heat_map kept main sides state summary tables views waits)
+set(page_scripts counts data dom engine flame_graph format heat_map kept main sides state summary tables views waits)
 set(served_scripts address api bar comparison diff_graph live main range strip)
 list(TRANSFORM page_scripts REPLACE "(.+)" "${page}/\\1.ts")
 list(TRANSFORM served_scripts REPLACE "(.+)" "${page}/served/\\1.ts")

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "client/profile/counters/counts.h"
 #include "client/profile/fleet_marks.h"
 #include "client/profile/profile_facts.h"
 #include "client/profile/report/frame_places.h"
@@ -204,12 +205,22 @@ std::vector<std::string> FactsOf(const v1::Profile& profile) {
           ClosureText(profile)};
 }
 
-// Of a fleet: which hosts have not delivered, in the words of the command line.
+// Which hosts of a fleet have not delivered, and why hardware counters that were requested have not
+// counted, in the words of the command line.
 std::vector<std::string> NotesOf(const v1::Profile& profile) {
   std::vector<std::string> notes;
   for (const v1::NamedCount& count : profile.counters())
     if (count.name() == kFleetWords) notes.push_back(SafeText(count.text()));
+  if (profile.has_hardware_counters() && !HasCounts(profile))
+    notes.push_back(NoCountsText(profile));
   return notes;
+}
+
+void AddCounts(const v1::Samples& samples, std::string& out) {
+  for (const auto counter :
+       {&Counts::counted_ns, &Counts::cycles, &Counts::instructions, &Counts::cache_misses})
+    for (int i = 0; i < samples.weight_ns_size(); ++i)
+      AddNumber(CountsAt(samples, i).*counter, out);
 }
 
 }  // namespace
@@ -252,6 +263,7 @@ std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
       {"begin", profile.start_unix_ns() == 0 ? "" : FormatInstant(profile.start_unix_ns())},
       {"length_ns", LengthNs(profile)},
       {"has_times", has_times},
+      {"counted", HasCounts(profile)},
       {"parts", parts},
       {"functions", stacks.Functions()},
       {"nodes", stacks.nodes()},
@@ -275,6 +287,7 @@ std::string PageData(const v1::Profile& profile, const ExportOptions& options) {
   for (int i = 0; i < count; ++i) AddNumber(samples.count(i), data);
   for (int i = 0; i < count; ++i) AddNumber(static_cast<std::uint64_t>(PartOf(profile, i)), data);
   for (int i = 0; i < count; ++i) AddNumber(stacks.NodeOf(samples.node(i)), data);
+  if (HasCounts(profile)) AddCounts(samples, data);
   return data + columns;
 }
 

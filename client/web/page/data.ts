@@ -40,7 +40,11 @@ export interface Profile {
   points: Uint32Array; // samples that it rests on; 0: time without one
   part: Uint32Array;
   leaf: Uint32Array; // a node; 0: no stack
+  counts: Float64Array[]; // a column each of kCounts; empty: hardware counters have not counted
 }
+
+/** What hardware counters have counted of a sample, in the order of its columns. */
+export const kCounts = ["counted ns", "cycles", "instructions", "cache misses"] as const;
 
 interface Head {
   title: string;
@@ -50,6 +54,7 @@ interface Head {
   begin: string;
   length_ns: number;
   has_times: boolean;
+  counted?: boolean;
   parts: string[];
   functions: { name: string[]; module: string[]; kind: number[] };
   nodes: number;
@@ -139,6 +144,7 @@ export function decode(bytes: Uint8Array): Profile {
   const points = numbers.column(head.samples);
   const part = numbers.column(head.samples);
   const leaf = numbers.column(head.samples);
+  const counts = head.counted ? kCounts.map(() => numbers.wide(head.samples)) : [];
   const axes = head.axes.map(({ key, plural, names, unnamed, by_part }) => ({
     key,
     plural,
@@ -172,5 +178,6 @@ export function decode(bytes: Uint8Array): Profile {
     points,
     part,
     leaf,
+    counts,
   };
 }

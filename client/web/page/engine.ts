@@ -14,20 +14,49 @@ export function everything(): Selection {
   return { fromNs: 0, toNs: Infinity, only: new Map(), kernel: false };
 }
 
-/** Time by part, and what it rests on. */
+const kNoCounts = new Float64Array(0);
+const kSpinning = 1; // working and spinning are the first parts
+
+/** Time by part, what it rests on, and what hardware counters have counted of it. */
 export class Time {
   readonly ns: Float64Array;
+  readonly counts: Float64Array; // in the order of kCounts; empty: nothing is counted
   points = 0;
-  constructor(parts: number) {
-    this.ns = new Float64Array(parts);
+  ran = 0; // points of working and spinning: counts rest on them
+  constructor(profile: Profile) {
+    this.ns = new Float64Array(profile.parts.length);
+    this.counts = profile.counts.length === 0 ? kNoCounts : new Float64Array(profile.counts.length);
   }
   add(profile: Profile, sample: number): void {
-    this.ns[profile.part[sample]!]! += profile.ns[sample]!;
+    const part = profile.part[sample]!;
+    this.ns[part]! += profile.ns[sample]!;
     this.points += profile.points[sample]!;
+    if (part <= kSpinning) this.ran += profile.points[sample]!;
+    for (let i = 0; i < this.counts.length; ++i) this.counts[i]! += profile.counts[i]![sample]!;
   }
   plus(other: Time): void {
     for (let part = 0; part < this.ns.length; ++part) this.ns[part]! += other.ns[part]!;
+    for (let i = 0; i < this.counts.length; ++i) this.counts[i]! += other.counts[i]!;
     this.points += other.points;
+    this.ran += other.ran;
+  }
+  /** How many numbers it is. */
+  get width(): number {
+    return this.ns.length + this.counts.length + 2;
+  }
+  /** Adds its numbers to those that begin at `at`. */
+  addTo(numbers: Float64Array, at: number): void {
+    for (const ns of this.ns) numbers[at++]! += ns;
+    for (const count of this.counts) numbers[at++]! += count;
+    numbers[at++]! += this.points;
+    numbers[at]! += this.ran;
+  }
+  /** Adds the numbers that begin at `at` to it. */
+  addFrom(numbers: Float64Array, at: number): void {
+    for (let part = 0; part < this.ns.length; ++part) this.ns[part]! += numbers[at++]!;
+    for (let i = 0; i < this.counts.length; ++i) this.counts[i]! += numbers[at++]!;
+    this.points += numbers[at++]!;
+    this.ran += numbers[at]!;
   }
   get all(): number {
     let sum = 0;
@@ -60,7 +89,7 @@ export function select(profile: Profile, selection: Selection, ignoreTime = fals
 }
 
 export function totalOf(profile: Profile, samples: Uint32Array): Time {
-  const time = new Time(profile.parts.length);
+  const time = new Time(profile);
   for (const sample of samples) time.add(profile, sample);
   return time;
 }
@@ -80,7 +109,7 @@ export function stacksOf(profile: Profile, samples: Uint32Array, selection: Sele
     let at = known[leaf]!;
     if (at < 0) {
       at = known[leaf] = stacks.leaf.push(leaf) - 1;
-      stacks.time.push(new Time(profile.parts.length));
+      stacks.time.push(new Time(profile));
     }
     stacks.time[at]!.add(profile, sample);
   }
@@ -104,28 +133,22 @@ function sorted(rows: Row[]): Row[] {
   );
 }
 
-/** The time of each node with all that is below it, by part: node * parts + part. */
-function inclusiveOf(profile: Profile, stacks: Stacks): { ns: Float64Array; points: Float64Array } {
-  const parts = profile.parts.length;
-  const ns = new Float64Array(profile.parent.length * parts);
-  const points = new Float64Array(profile.parent.length);
-  for (const [stack, leaf] of stacks.leaf.entries()) {
-    const time = stacks.time[stack]!;
-    for (let part = 0; part < parts; ++part) ns[leaf * parts + part]! += time.ns[part]!;
-    points[leaf]! += time.points;
-  }
+/** The time of each node with all that is below it: that of a node begins at node * width. */
+function inclusiveOf(profile: Profile, stacks: Stacks): { numbers: Float64Array; width: number } {
+  const { width } = new Time(profile);
+  const numbers = new Float64Array(profile.parent.length * width);
+  for (const [stack, leaf] of stacks.leaf.entries()) stacks.time[stack]!.addTo(numbers, leaf * width);
   for (let node = profile.parent.length - 1; node > 0; --node) {
-    const parent = profile.parent[node]!;
-    for (let part = 0; part < parts; ++part) ns[parent * parts + part]! += ns[node * parts + part]!;
-    points[parent]! += points[node]!;
+    const to = profile.parent[node]! * width;
+    const from = node * width;
+    for (let i = 0; i < width; ++i) numbers[to + i]! += numbers[from + i]!;
   }
-  return { ns, points };
+  return { numbers, width };
 }
 
 /** Functions: self has the innermost ones, total each once in a stack, however often it is there. */
 export function byFunction(profile: Profile, stacks: Stacks): Row[] {
   const { name, module } = profile.functions;
-  const parts = profile.parts.length;
   const rows = new Map<number, Row>();
   const rowOf = (fn: number): Row => {
     let row = rows.get(fn);
@@ -134,8 +157,8 @@ export function byFunction(profile: Profile, stacks: Stacks): Row[] {
         value: fn,
         name: fn < 0 ? "[no stack]" : name[fn]!,
         module: fn < 0 ? "" : module[fn]!,
-        self: new Time(parts),
-        total: new Time(parts),
+        self: new Time(profile),
+        total: new Time(profile),
       };
       rows.set(fn, row);
     }
@@ -149,16 +172,14 @@ export function byFunction(profile: Profile, stacks: Stacks): Row[] {
     if (leaf === 0) row.total.plus(time);
     for (let node = leaf; node !== 0 && used[node] === 0; node = profile.parent[node]!) used[node] = 1;
   }
-  const inclusive = inclusiveOf(profile, stacks);
+  const { numbers, width } = inclusiveOf(profile, stacks);
   for (let node = 1; node < used.length; ++node) {
     if (used[node] === 0) continue;
     const fn = profile.fn[node]!;
     let outer = profile.parent[node]!;
     while (outer !== 0 && profile.fn[outer] !== fn) outer = profile.parent[outer]!;
     if (outer !== 0) continue; // in the total of that one
-    const { total } = rowOf(fn);
-    for (let part = 0; part < parts; ++part) total.ns[part]! += inclusive.ns[node * parts + part]!;
-    total.points += inclusive.points[node]!;
+    rowOf(fn).total.addFrom(numbers, node * width);
   }
   return sorted([...rows.values()]);
 }
@@ -170,7 +191,7 @@ export function byAxis(profile: Profile, samples: Uint32Array, axis: Axis): Row[
     const value = axis.values[sample]!;
     let row = rows[value];
     if (!row) {
-      const time = new Time(profile.parts.length);
+      const time = new Time(profile);
       row = rows[value] = { value, name: axis.names[value]!, module: "", self: time, total: time };
     }
     row.self.add(profile, sample);
@@ -208,7 +229,7 @@ export interface Branch {
 }
 
 function branch(profile: Profile, fn: number): Branch {
-  return { fn, time: new Time(profile.parts.length), self: 0, children: new Map() };
+  return { fn, time: new Time(profile), self: 0, children: new Map() };
 }
 
 function child(profile: Profile, of: Branch, fn: number): Branch {

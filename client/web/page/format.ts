@@ -9,8 +9,21 @@ export function duration(ns: number): string {
   return `${three(ns / 1e9)} s`;
 }
 
+/** A half of the last digit goes to the even one; toFixed takes it up. */
+function decimals(value: number, digits: number): string {
+  const halves = value * 2 ** (digits + 1);
+  if (!Number.isInteger(halves) || halves % 2 === 0) return value.toFixed(digits);
+  const down = Math.floor(value * 10 ** digits);
+  return ((down % 2 === 0 ? down : down + 1) / 10 ** digits).toFixed(digits);
+}
+
 export function share(part: number, whole: number): string {
-  return part === 0 || whole === 0 ? "" : `${((100 * part) / whole).toFixed(1)} %`;
+  return part === 0 || whole === 0 ? "" : `${decimals((part / whole) * 100, 1)} %`;
+}
+
+/** "1.23", "45.1" or "123". */
+export function rate(value: number): string {
+  return decimals(value, value < 10 ? 2 : value < 100 ? 1 : 0);
 }
 
 export function count(value: number): string {

@@ -1,4 +1,5 @@
 // The head: what was profiled, threads on average by state, and what is selected.
+import { countedTimeText, countsText, kCountColumns } from "./counts";
 import { byId, fill, make } from "./dom";
 import { axisOf, filterText, kSecondNs, matching } from "./engine";
 import { count, duration, shellWord, share, threads } from "./format";
@@ -8,6 +9,17 @@ import type { State } from "./state";
 export function lengthOf(state: State): number {
   const { selection, profile } = state;
   return Math.min(selection.toNs, profile.lengthNs) - Math.min(selection.fromNs, profile.lengthNs);
+}
+
+/** What hardware counters say of it, where these have counted. */
+function drawCounts({ profile, total }: State): HTMLElement[] {
+  if (profile.counts.length === 0) return [];
+  const lines = [
+    ["counts", countsText(total)],
+    ["counted", countedTimeText(profile, total)],
+    ["count-columns", kCountColumns],
+  ];
+  return lines.map(([id, text]) => make("p", { class: "dim count", id: id! }, text!));
 }
 
 function drawStates(state: State): void {
@@ -47,7 +59,7 @@ function drawStates(state: State): void {
   legend.append(
     make("li", { class: "sum", "data-ns": all }, `= ${threads(all, length)} threads on average`),
   );
-  fill(byId("states"), bar, legend);
+  fill(byId("states"), bar, legend, ...drawCounts(state));
 }
 
 function drawSelection(state: State): void {

@@ -1,7 +1,8 @@
 // Tables: functions, any key of samples, steps. A click on a head sorts, one on a row selects.
+import { cyclesOf, cyclesPerInstruction, fewRan, missesPerThousand } from "./counts";
 import { byId, fill, make } from "./dom";
 import { axisOf, byAxis, byFunction, namedShare, stepsIn, Time, type Row } from "./engine";
-import { count, duration, share } from "./format";
+import { count, duration, rate, share } from "./format";
 import type { State } from "./state";
 
 const kRows = 30;
@@ -25,6 +26,30 @@ function partColumns(state: State, rows: Row[], of: (row: Row) => Time, all: num
         ]
       : [],
   );
+}
+
+/** Columns of hardware counters, where these have counted: as in `report --counters`. */
+function countColumns(state: State, rows: Row[], prefix: string, of: (row: Row) => Time): Column[] {
+  if (state.profile.counts.length === 0) return [];
+  const all = rows.reduce((sum, row) => sum + cyclesOf(row.self), 0);
+  const marked = (row: Row, text: string): string => rough(text !== "" && fewRan(of(row)), text);
+  const rates = (name: string, rateOf: (time: Time) => number | null): Column => ({
+    name: prefix + name,
+    value: (row) => rateOf(of(row)) ?? 0,
+    text: (row) => {
+      const value = rateOf(of(row));
+      return marked(row, value === null ? "" : rate(value));
+    },
+  });
+  return [
+    {
+      name: `${prefix}cycles`,
+      value: (row) => cyclesOf(of(row)),
+      text: (row) => marked(row, share(cyclesOf(of(row)), all)),
+    },
+    rates("CPI", cyclesPerInstruction),
+    rates("misses", missesPerThousand),
+  ];
 }
 
 /** With the mark of what rests on few samples. */
@@ -131,6 +156,8 @@ export function showFunctions(state: State): void {
       { name: "self", value: (row) => row.self.all, text: (row) => share(row.self.all, all) },
       { name: "total", value: (row) => row.total.all, text: (row) => share(row.total.all, all) },
       ...partColumns(state, rows, (row) => row.self, all),
+      ...countColumns(state, rows, "", (row) => row.self),
+      ...countColumns(state, rows, "total ", (row) => row.total),
       { name: "samples", value: (row) => row.self.points, text: (row) => (row.self.points ? count(row.self.points) : "") },
     ];
     fill(
@@ -183,6 +210,7 @@ export function showKeys(state: State): void {
           columns: [
             { name: "time", value: (row) => row.self.all, text: (row) => share(row.self.all, all) },
             ...partColumns(state, rows, (row) => row.self, all),
+            ...countColumns(state, rows, "", (row) => row.self),
             { name: "samples", value: (row) => row.self.points, text: (row) => (row.self.points ? count(row.self.points) : "") },
           ],
           head: axis.key,
@@ -218,7 +246,7 @@ export function showSteps(state: State): void {
   const about =
     rough(steps.rough, `${count(steps.count)} steps, ${duration(steps.medianNs)} median`) +
     (length < steps.count ? `; the first ${count(length)} are here` : "");
-  const none = new Time(profile.parts.length);
+  const none = new Time(profile);
   const valueOf = (step: number): number => axis.names.indexOf(String(step + 1));
   const draw = (): void => {
     const rows = stepsIn(profile, state.selection).map(

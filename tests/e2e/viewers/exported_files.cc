@@ -38,7 +38,7 @@ const std::string& ExportedFiles() {
         {"tower", TowerProfile()},          {"sampled", SampledProfile()},
         {"timed", Timed(WaitingProfile())}, {"later", SmallProfileLater()},
         {"on-whom", WaitingProfile()},      {"operators", OperatorProfile()},
-        {"stepped", SteppedProfile()}};
+        {"stepped", SteppedProfile()},      {"counted", Timed(CountedProfile())}};
     for (const auto& [name, profile] : profiles) {
       for (const client::Exporter& exporter : client::Exporters()) {
         const std::string file = path + "/" + name + std::string(exporter.extensions.front());

@@ -22,7 +22,7 @@ const reportOf = (name, key, filter) => report(commandFor(name, filter), key);
 const compare = async (page, name) => compareWith(page, commandFor(name, await filterOf(page)));
 
 test('everything: the numbers are those of report', async (t) => {
-  for (const name of ['small', 'timed', 'typical', 'operators', 'stepped']) {
+  for (const name of ['small', 'timed', 'typical', 'operators', 'stepped', 'counted']) {
     const page = await openPage(t, name);
     assert.equal(await filterOf(page), '');
     await compare(page, name);
@@ -142,6 +142,42 @@ test('operators say for how much of the working time they are named', async (t) 
   assert.equal(await page.textContent('#coverage'), '');
   const without = await openPage(t, 'small');
   assert.match(await without.textContent('#steps'), /^No steps are known/);
+});
+
+test('counts of hardware are those of report, digit by digit, also of a selection', async (t) => {
+  const page = await openPage(t, 'counted');
+  const check = async (key, table) => {
+    await compare(page, 'counted');
+    if (table === 'key-table') await page.selectOption('#key', key);
+    const said = run(commandFor('counted', await filterOf(page)), '--counters', '--by', key).toString();
+    for (const id of ['counts', 'counted'])
+      assert.ok(said.split('\n').includes(await page.textContent('#' + id)), said);
+    const lines = said.trimEnd().split('\n');
+    const wanted = lines.slice(lines.findIndex((line) => /^ *(self|cycles) +CPI +misses /.test(line)) + 1);
+    const rows = await page.$$eval(`#${table} tbody tr`, (all) => all.map((row) => [
+      ...[...row.querySelectorAll('td')].filter((cell) => /(cycles|CPI|misses)$/.test(cell.dataset.column))
+          .map((cell) => cell.textContent).filter(Boolean),
+      row.dataset.name,
+    ]));
+    // What has not run has no line there; samples stand before the name.
+    const counted = rows.filter((cells) => cells.length > 1);
+    assert.equal(counted.length, wanted.length, said);
+    for (const cells of counted) {
+      const name = cells.pop();
+      const seen = wanted.map((line) => line.trim().split(/ {2,}/))
+          .find((all) => all.at(-1) === name)?.slice(0, cells.length);
+      assert.deepEqual(seen, cells, `${name}: ${said}`);
+    }
+  };
+  await check('function', 'function-table');
+  await check('thread', 'key-table');
+  await page.click('#key-table tbody tr[data-name="chaser (4243)"] th button');
+  assert.match(await filterOf(page), /^thread = /);
+  await check('thread', 'key-table');
+  await check('function', 'function-table');
+  assert.match(await page.textContent('#count-columns'), /CPI: cycles per instruction; misses: /);
+  const without = await openPage(t, 'small');
+  assert.deepEqual(await without.$$('p.count'), []);
 });
 
 test('names are text, whatever they are', async (t) => {

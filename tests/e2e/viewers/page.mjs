@@ -38,6 +38,20 @@ export async function showAllRows(page, section) {
   }
 }
 
+// The columns of hardware counters: none where `report` has no counts.
+function compareCounts(shown, row, prefix, column, what) {
+  if (row[prefix + 'cycles'] === undefined) {
+    assert.equal(shown[column + 'cycles'], undefined, what);
+    return;
+  }
+  const [cycles, instructions, misses] =
+      ['cycles', 'instructions', 'cache_misses'].map((name) => row[prefix + name]);
+  const rate = (of, by) => (of && by ? of / by : 0);
+  assert.equal(shown[column + 'cycles'], cycles, what);
+  assert.equal(shown[column + 'CPI'], rate(cycles, instructions), what);
+  assert.equal(shown[column + 'misses'], rate(1000 * misses, instructions), what);
+}
+
 // Every number of the tables is that of `command`, a profctl report.
 export async function compareWith(page, command) {
   await showAllRows(page, 'functions');
@@ -49,14 +63,18 @@ export async function compareWith(page, command) {
     assert.ok(shown, row.function);
     assert.equal(shown.self, row.self_ns ?? 0, `self of ${row.function}: ${command}`);
     assert.equal(shown.total, row.total_ns ?? 0, `total of ${row.function}: ${command}`);
+    compareCounts(shown, row, 'self_', '', `counts of self of ${row.function}: ${command}`);
+    compareCounts(shown, row, 'total_', 'total ', `counts of total of ${row.function}: ${command}`);
   }
   for (const key of await page.$$eval('#key option', (all) => all.map((one) => one.value))) {
     await page.selectOption('#key', key);
     await showAllRows(page, 'keys');
     const rows = await tableOf(page, 'key-table');
-    const wanted = Object.fromEntries(report(command, key).rows.map((row) => [row[key], row.ns]));
+    const values = report(command, key).rows;
+    const wanted = Object.fromEntries(values.map((row) => [row[key], row.ns]));
     const times = Object.fromEntries(Object.entries(rows).map(([value, row]) => [value, row.time]));
     assert.deepEqual(times, wanted, `by ${key}: ${command}`);
+    for (const row of values) compareCounts(rows[row[key]], row, '', '', `counts by ${key}: ${command}`);
   }
   const sum = await page.$eval('#states .sum', (sum) => Number(sum.dataset.ns));
   assert.equal(sum, expected.total_ns);

@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "client/format/html/page_data.h"
+#include "client/profile/counters/counts.h"
 #include "client/profile/fleet_marks.h"
 #include "client/profile/report/report_table.h"
 #include "tests/support/profile_maker.h"
@@ -50,6 +52,8 @@ class Data {
     points = Column(samples);
     part = Column(samples);
     leaf = Column(samples);
+    if (head["counted"].get<bool>())
+      for (std::vector<std::uint64_t>& counter : counts) counter = Column(samples);
     for (const json& axis : head["axes"]) {
       std::vector<std::uint64_t>& values = axes[axis["key"]];
       if (!axis.contains("by_part")) values = Column(samples);
@@ -61,6 +65,7 @@ class Data {
 
   json head;
   std::vector<std::uint64_t> parent, function, shown, time, ns, points, part, leaf;
+  std::array<std::vector<std::uint64_t>, 4> counts;  // counted ns, cycles, instructions, misses
   std::map<std::string, std::vector<std::uint64_t>> axes;
 
  private:
@@ -112,6 +117,29 @@ TEST(Html, ItsDataHasTheTimeOfEverySample) {
     EXPECT_LT(data.parent[node], node);
     EXPECT_LE(data.shown[node], node);
   }
+}
+
+TEST(Html, ItsDataHasTheCountsOfEverySample) {
+  const v1::Profile profile = testing::CountedProfile();
+  const Data data(profile);
+  for (int i = 0; i < profile.samples().weight_ns_size(); ++i) {
+    const auto at = static_cast<std::size_t>(i);
+    const Counts counts = CountsAt(profile.samples(), i);
+    EXPECT_EQ(data.counts[0].at(at), counts.counted_ns);
+    EXPECT_EQ(data.counts[1].at(at), counts.cycles);
+    EXPECT_EQ(data.counts[2].at(at), counts.instructions);
+    EXPECT_EQ(data.counts[3].at(at), counts.cache_misses);
+  }
+  EXPECT_TRUE(data.head["notes"].empty());
+}
+
+TEST(Html, SaysWhyRequestedCountersHaveNotCounted) {
+  v1::Profile profile = testing::SmallProfile();
+  EXPECT_TRUE(Data(profile).head["notes"].empty());
+  profile.mutable_hardware_counters()->set_missing("no hardware counters: why");
+  const Data data(profile);
+  EXPECT_FALSE(data.head["counted"].get<bool>());
+  EXPECT_EQ(data.head["notes"], json::array({"no hardware counters: why"}));
 }
 
 // The same sums as the table of `report --by KEY`.

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import {test} from 'node:test';
 import {pathToFileURL} from 'node:url';
 
-const {data, engine, format} = await import(pathToFileURL(process.env.PROFD_PAGE_MODULES));
+const {counts, data, engine, format} = await import(pathToFileURL(process.env.PROFD_PAGE_MODULES));
 
 const PARTS = ['working', 'spinning', 'runnable', 'blocked', 'stolen'];
 const SECOND = 1_000_000_000;
@@ -38,6 +38,7 @@ function profileOf(seed, samples = 400) {
     steps: null,
     timeNs: new Float64Array(samples), ns: new Float64Array(samples), points: new Uint32Array(samples),
     part: new Uint32Array(samples), leaf: new Uint32Array(samples),
+    counts: seed % 2 === 0 ? [] : data.kCounts.map(() => new Float64Array(samples)),
   };
   for (let node = 1; node < nodes; ++node) {
     profile.parent[node] = draw(node);
@@ -52,6 +53,8 @@ function profileOf(seed, samples = 400) {
     profile.part[i] = draw(PARTS.length);
     profile.leaf[i] = draw(nodes);
     for (const axis of profile.axes) axis.values[i] = draw(axis.names.length);
+    // Only what ran is counted.
+    for (const column of profile.counts) column[i] = profile.part[i] < 2 ? draw(9_000_000) : 0;
   }
   return profile;
 }
@@ -67,6 +70,10 @@ function stackOf(profile, sample, kernel) {
 
 const indexesOf = (profile) => [...profile.ns.keys()];
 const sum = (profile, samples) => samples.reduce((ns, i) => ns + profile.ns[i], 0);
+const countsOf = (profile, samples) =>
+  profile.counts.map((column) => samples.reduce((all, i) => all + column[i], 0));
+const ranOf = (profile, samples) =>
+  samples.reduce((points, i) => points + (profile.part[i] < 2 ? profile.points[i] : 0), 0);
 
 function selectionOf(change) {
   return Object.assign(engine.everything(), change);
@@ -137,6 +144,42 @@ test('the values of a key add up to all time', () => {
       assert.equal(rows.reduce((ns, row) => ns + row.self.all, 0), sum(profile, wanted));
     }
   });
+});
+
+test('counts are summed as time is: of all, of functions with what they call, of the values of a key', () => {
+  eachSelection((profile, selection, wanted) => {
+    const samples = engine.select(profile, selection);
+    const check = (time, of, name) => {
+      assert.deepEqual([...time.counts], countsOf(profile, of), name);
+      assert.equal(time.ran, ranOf(profile, of), name);
+    };
+    check(engine.totalOf(profile, samples), wanted, 'all');
+    for (const row of engine.byFunction(profile, engine.stacksOf(profile, samples, selection))) {
+      const stacks = wanted.map((i) => [i, stackOf(profile, i, selection.kernel)]);
+      const isIn = (stack) => (row.value < 0 ? stack.length === 0 : stack.includes(row.value));
+      check(row.self, stacks.filter(([, stack]) => (stack[0] ?? -1) === row.value).map(([i]) => i), row.name);
+      check(row.total, stacks.filter(([, stack]) => isIn(stack)).map(([i]) => i), row.name);
+    }
+    for (const axis of profile.axes)
+      for (const row of engine.byAxis(profile, samples, axis))
+        check(row.self, wanted.filter((i) => axis.values[i] === row.value), row.name);
+  });
+});
+
+test('counts are said in the words of report, as far as they are known', () => {
+  const profile = profileOf(1);
+  const time = (ns, values) => Object.assign(new engine.Time(profile), {
+    ns: Float64Array.from(ns), counts: Float64Array.from(values),
+  });
+  assert.equal(counts.countsText(time([1000, 0, 0, 0, 0], [1000, 3000, 1500, 6])),
+               '3.00 GHz, CPI 2.00 (0.50 instructions a cycle), 4.00 cache misses per 1,000 instructions');
+  assert.equal(counts.countsText(time([1000, 0, 0, 0, 0], [10, 20, 0, 1])), '2.00 GHz');
+  assert.equal(counts.countsText(time([0, 0, 0, 0, 0], [0, 0, 0, 0])), 'nothing was counted');
+  const share = (ns, countedNs) => counts.countedTimeText(profile, time(ns, [countedNs, 0, 0, 0]));
+  assert.equal(share([600, 300, 50, 9000, 100], 983), 'counted for 98.3 % of running time');
+  assert.equal(share([980, 0, 0, 0, 0], 983), 'counted for 100.0 % of running time');
+  assert.equal(share([980, 0, 0, 0, 0], 0), 'counted for 0.0 % of running time');
+  assert.equal(share([0, 0, 5, 5, 0], 983), '');
 });
 
 test('a branch of the tree has its own time and that of its children', () => {
@@ -263,10 +306,12 @@ function encode(profile) {
     last = time;
   }
   for (const column of ['ns', 'points', 'part', 'leaf']) profile[column].forEach(put);
+  for (const column of profile.counts) column.forEach(put);
   for (const axis of profile.axes) axis.values.forEach(put);
   const {title, facts, notes, host, begin, parts, functions} = profile;
   const head = new TextEncoder().encode(JSON.stringify({
     title, facts, notes, host, begin, parts, functions, length_ns: profile.lengthNs, has_times: profile.hasTimes,
+    counted: profile.counts.length > 0,
     nodes: profile.parent.length, samples: profile.ns.length, steps: null,
     axes: profile.axes.map(({key, plural, names, unnamed}) => ({key, plural, names, unnamed})),
   }));
@@ -278,6 +323,7 @@ function encode(profile) {
 }
 
 test('data is read as it was written, also behind an offset and above 32 bits', () => {
+  assert.deepEqual(data.decode(encode(profileOf(8))), profileOf(8));  // without counts
   const profile = profileOf(7);
   profile.ns[0] = 2 ** 53 - 1;
   const bytes = encode(profile);
@@ -299,5 +345,10 @@ test('numbers are written as profctl writes them', () => {
   for (const [ns, text] of wanted) assert.equal(format.duration(ns), text);
   assert.equal(format.share(1, 3), '33.3 %');
   assert.equal(format.share(0, 3), '');
+  // Halves go to the even digit.
+  const rates = [[1.125, '1.12'], [1.375, '1.38'], [9.994, '9.99'], [12.25, '12.2'], [12.34, '12.3'], [100.5, '100'],
+                 [123.4, '123']];
+  for (const [value, text] of rates) assert.equal(format.rate(value), text);
+  assert.equal(format.share(9, 80), '11.2 %');
   assert.equal(format.shellWord("it's"), `'it'\\''s'`);
 });
