@@ -106,12 +106,44 @@ EventBytes Process() {
 EventBytes Session(profd_event_kind kind, std::uint64_t time_ns) {
   profd_session_event fixed{};
   fixed.event = RawHeader(time_ns);
-  fixed.mode = 3;
+  fixed.mode =
+      3 | PROFD_SESSION_COUNTED | PROFD_SESSION_COUNTERS_MASK << PROFD_SESSION_COUNTERS_SHIFT;
   fixed.epoch = 1;
   fixed.epoch_ns = time_ns;
   fixed.hook = 1;
   fixed.target_bytes = 7;
   return RawEventBytes(kind, fixed, "pid 100");
+}
+
+// A sample with what hardware counters have counted behind its frames, and a label behind that.
+EventBytes Counted() {
+  const std::string value{'\0', '\1', '7'};  // the first attribute, one byte
+  profd_label_head head{};
+  head.valid = 1;
+  head.attribute_bytes = static_cast<__u16>(value.size());
+  const std::string label = std::string(reinterpret_cast<const char*>(&head), sizeof(head)) + value;
+  profd_sample_event fixed{};
+  fixed.event = RawHeader(4'100'000, 200, 200);
+  fixed.event.flags = PROFD_SAMPLE_COUNTED;
+  fixed.syscall = -1;
+  fixed.period_ns = 10'000'000;
+  fixed.user_frames = 1;
+  fixed.uncertain_from = PROFD_ALL_CERTAIN;
+  fixed.label_bytes = static_cast<__u16>(label.size());
+  return RawEventBytes(PROFD_EVENT_ON_CPU, fixed,
+                       RawNumbers({0x401100, 9'000'000, 27'000'000, 18'000'000, 40'000}) + label);
+}
+
+// The sums of hardware counters at an epoch and at the end of a thread.
+EventBytes Pmu() {
+  profd_pmu_event fixed{};
+  fixed.event = RawHeader(9'200'000);
+  fixed.event.flags = PROFD_PMU_END;
+  fixed.epoch = 1;
+  fixed.epoch_ns = 9'000'000;
+  fixed.at_epoch = {.counted_ns = 5'000'000, .counts = {15'000'000, 9'000'000, 10'000}};
+  fixed.final = {.counted_ns = 6'000'000, .counts = {18'000'000, 12'000'000, 30'000}};
+  return RawEventBytes(PROFD_EVENT_PMU, fixed);
 }
 
 EventBytes Counters() {
@@ -132,10 +164,12 @@ std::vector<Named> EveryKind() {
       {"mmap", Mmap()},
       {"exec", RawTask(PROFD_EVENT_EXEC, RawHeader(3'200'000, 200, 200), "true", "/usr/bin/true")},
       {"on_cpu", RawSample(PROFD_EVENT_ON_CPU, RawHeader(4'000'000, 200, 200), {}, {0x401100, 0})},
+      {"counted", Counted()},
       {"exit", Exit()},
       {"off_cpu", OffCpu(PROFD_EVENT_OFF_CPU)},
       {"clock", Clock(PROFD_EVENT_CLOCK)},
       {"thread_end", Clock(PROFD_EVENT_THREAD_END)},
+      {"pmu", Pmu()},
       {"packed", Packed()},
       {"snapshot", OffCpu(PROFD_EVENT_SNAPSHOT)},
       {"counters", Counters()},
@@ -184,7 +218,9 @@ void MakeBlocks(const std::filesystem::path& path, const recording::RawBlock& ev
   AppendBlock({recording::BlockKind::kInfo, 1, recording::EncodeInfo(info)}, blocks);
   AppendBlock(events, blocks);
   AppendBlock(environment, blocks);
-  AppendBlock({recording::BlockKind::kFooter, 1, recording::EncodeTotals({.events = 14})}, blocks);
+  AppendBlock(
+      {recording::BlockKind::kFooter, 1, recording::EncodeTotals({.events = EveryKind().size()})},
+      blocks);
   Save(path, blocks);
 }
 
