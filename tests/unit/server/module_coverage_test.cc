@@ -31,14 +31,15 @@ TEST(ModuleCoverageTest, GoesToTheModuleOfTheSameBuildId) {
 
 TEST(ModuleCoverageTest, CodeThatItsProcessesHaveMadeIsAModuleOfItsOwn) {
   aggregate::Profile processes;
-  processes.processes.push_back({.key = {.pid = 7}});
-  processes.processes.push_back({.key = {.pid = 8}});
-  processes.processes.push_back({.key = {.pid = 9}, .group_size = 3});
+  for (const std::uint32_t pid : {7u, 8u, 9u}) processes.processes.emplace_back().key.pid = pid;
+  processes.processes.back().group_size = 3;
   const auto made = [](std::uint32_t pid, std::uint64_t functions) {
-    return unwind::CodeCoverage{.pid = pid,
-                                .covered_bytes = 10,
-                                .bare_bytes = 2,
-                                .refused = {{"", "it does not return", functions}}};
+    unwind::CodeCoverage coverage;
+    coverage.pid = pid;
+    coverage.covered_bytes = 10;
+    coverage.bare_bytes = 2;
+    coverage.refused = {{"", "it does not return", functions}};
+    return coverage;
   };
   v1::Profile profile;
   profile.add_modules();  // of a file without a build id
