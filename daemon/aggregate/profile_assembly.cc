@@ -59,6 +59,9 @@ Profile ProfileAssembly::Run() {
     if (is_observed()) AddObserved(thread, groups[thread]);
     if (paths_) paths_->CountWakeUps(profile_.threads[thread].key, thread, lives_[thread].window);
   }
+  // Steps, switches and concurrency are of single threads, so they come before threads become rows,
+  // which have other indices. Edges are weighed by row, and name samples by their index: they come
+  // between that and Renumber, which sorts the samples.
   AddSteps();
   AddSwitches();
   CountConcurrency();
@@ -292,6 +295,7 @@ void ProfileAssembly::ClipParts(std::uint32_t thread, std::span<const std::uint3
 }
 
 void ProfileAssembly::AddWait(std::uint32_t thread, const SamplePart& part, ProfileSample sample) {
+  // A part has the number of its points only. Which they were follows from the seed.
   const std::uint64_t period_ns = part.weight_ns / std::max(part.count, 1u);
   const std::uint32_t level = profd_nearest_level(period_ns);
   const PointRun points =
@@ -345,6 +349,7 @@ void ProfileAssembly::AddRuns(const ProfileSample& sample, std::span<const WaitP
   std::uint64_t all = 0;
   for (const WaitPaths::Run& run : runs) all += run.count;
   std::uint64_t before = 0;
+  // Differences of running sums: whatever is rounded, the parts add up to the whole.
   const auto share = [&](std::uint64_t of, std::uint64_t count) {
     return MulDiv(of, before + count, all) - MulDiv(of, before, all);
   };
@@ -365,6 +370,7 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
   const Window& window = lives_[thread].window;
   const std::size_t first = profile_.samples.size();
   std::vector<PlacedWeight> moved;
+  // One for each sample from `first` on.
   std::vector<PlacedWeight> whole;
   for (const auto index : parts) {
     const SamplePart& part = input_.parts[index];
@@ -401,6 +407,7 @@ void ProfileAssembly::AddObserved(std::uint32_t thread, std::span<const std::uin
 }
 
 void ProfileAssembly::CountConcurrency() {
+  // A point says something of a thread only where every interval off the CPU is known.
   if (input_.waits == nullptr || input_.point_seed == 0 || is_observed() ||
       (mode_ & PROFD_SESSION_BACKGROUND) != 0)
     return;
@@ -587,6 +594,7 @@ void ProfileAssembly::Renumber() {
   const auto tree_size = static_cast<std::uint32_t>(stacks.size());
   std::vector<std::uint32_t> node_of(stacks.size() + kPseudoNames.size(), kNone);
   std::unordered_map<symbolize::FrameId, std::uint32_t> frame_of;
+  // The root has no frame.
   profile_.nodes.resize(1);
   node_of[0] = 0;
 
