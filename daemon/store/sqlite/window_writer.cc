@@ -22,6 +22,8 @@ constexpr char kAddWindow[] =
     "daemon_cpu_ns, bpf_ns) VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
 constexpr char kAddPayload[] = "INSERT INTO payload(window, data) VALUES(?, ?)";
 constexpr char kAddPaths[] = "INSERT INTO path_payload(window, data) VALUES(?, ?)";
+// A profile can have several notes of one name, with other texts. They become one row with their
+// sum.
 constexpr char kAddCounter[] =
     "INSERT INTO counter(window, list, name, text, count) VALUES(?, ?, ?, ?, ?) "
     "ON CONFLICT DO UPDATE SET count = count + excluded.count";
@@ -44,6 +46,8 @@ constexpr char kAddThreadTime[] =
     "on_cpu_count = on_cpu_count + excluded.on_cpu_count, "
     "stolen_ns = stolen_ns + excluded.stolen_ns";
 constexpr char kOldestTwo[] = "SELECT id, generation FROM window ORDER BY id LIMIT 2";
+// Each time may be of a realtime clock that was set wrong, so the end and the put must both be old.
+// The start is named because it has an index. The limit bounds what one put has to drop.
 constexpr char kExpired[] =
     "SELECT id FROM window WHERE start_unix_ns < ? AND max(end_unix_ns, put_unix_ns) < ? LIMIT 64";
 constexpr char kDropWindow[] = "DELETE FROM window WHERE id = ?";
@@ -52,6 +56,7 @@ constexpr char kDropPaths[] = "DELETE FROM path_payload WHERE window = ?";
 constexpr char kDropCounters[] = "DELETE FROM counter WHERE window = ?";
 constexpr char kDropPeriods[] = "DELETE FROM period WHERE window = ?";
 constexpr char kDropProcessTimes[] = "DELETE FROM process_time WHERE window = ?";
+// These rows are sums over a generation: they go with the last window of it.
 constexpr char kDropThreadTimes[] = "DELETE FROM thread_time WHERE generation < ?";
 constexpr char kOldestGeneration[] = "SELECT min(generation) FROM window";
 
@@ -79,6 +84,8 @@ constexpr int kPutLevel = 3;
 constexpr int kCompactedLevel = 9;
 // How many ids of each table one put examines for garbage.
 constexpr std::int64_t kCollectStep = 2'000;
+// A store that is full would drop windows that fit after a collection, so a put takes its time for
+// that.
 constexpr std::int64_t kPressureStep = 50'000;
 // Windows with a longer gap between them do not become one: clocks must add up to a window's time.
 constexpr std::uint64_t kCompactGapNs = 1'000'000'000;
@@ -133,11 +140,14 @@ Result<void> WindowWriter::NextGeneration() {
 }
 
 Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns) {
+  // Before anything is interned: the rows of a window must be marked as used in its generation or a
+  // later one, else Collect could delete them while the window is there.
   if (++in_generation_ > kWindowsPerGeneration) PROFD_TRY(NextGeneration());
   // The count is in the file, so that a profd that restarts often begins new generations, too.
   PROFD_TRY(WriteState(database_, "puts_in_generation", in_generation_));
   const auto interned = InternStacks(window);
   if (!interned) return interned.error();
+  // The length is that of the monotonic clock: the realtime clock may have been set meanwhile.
   return Insert(*interned, 0, false, generation_, window.start_unix_ns + WindowLength(window),
                 now_unix_ns);
 }
@@ -145,6 +155,7 @@ Result<void> WindowWriter::Put(const Profile& window, std::uint64_t now_unix_ns)
 Result<void> WindowWriter::PutAgain(const Profile& window, const WindowRow& row) {
   const auto interned = InternStacks(window);
   if (!interned) return interned.error();
+  // The rows are interned now, whatever the generation was in the other file.
   return Insert(*interned, row.id, row.compacted, generation_, row.end_unix_ns, row.put_unix_ns);
 }
 
@@ -279,6 +290,7 @@ Result<void> WindowWriter::Compact() {
   std::size_t first = 0;
   std::uint64_t length_ns = 0;
   for (std::size_t i = 0; i < rows->size(); ++i) {
+    // Only heads are in memory here. Payloads are read group by group, one window at a time.
     const Profile& window = (*rows)[i].head;
     if (i > first) {
       const Profile& before = (*rows)[i - 1].head;
@@ -315,6 +327,7 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group,
   const WindowRow& oldest = group.front();
   const WindowRow& newest = group.back();
   Profile merged = merge.FinishWithoutStacks();
+  // Once more, for those that began in one window of the group and ended in another one.
   disused.Add(aggregate::GroupShortLived(merged));
   // No window before these has what began in them; one after them may.
   Interner::Needed needed;
@@ -332,11 +345,15 @@ Result<void> WindowWriter::CompactGroup(std::span<const WindowRow> group,
         return a.generation < b.generation;
       })->generation;
   PROFD_TRY(AddThreadTimes(generation, merged));
+  // The new window has the id of the oldest, so that ids stay in the order of the puts. It has the
+  // times of the newest, so that it expires when all of it is old.
   for (const WindowRow& row : group) PROFD_TRY(Drop(row.id));
   return Insert(merged, oldest.id, true, generation, newest.end_unix_ns, newest.put_unix_ns);
 }
 
 Result<void> WindowWriter::Drop(std::int64_t id) {
+  // Not the sums of threads, nor interned rows: other windows of the generation may have a part in
+  // them.
   PROFD_TRY(Run(kDropWindow, id));
   PROFD_TRY(Run(kDropPayload, id));
   PROFD_TRY(Run(kDropPaths, id));
@@ -348,6 +365,8 @@ Result<void> WindowWriter::Drop(std::int64_t id) {
 Result<void> WindowWriter::DropExpired(std::uint64_t unix_ns) {
   const auto statement = database_.Get(kExpired);
   if (!statement) return statement.error();
+  // All ids are read before the first window is dropped: a table must not change under a statement
+  // that reads it.
   std::vector<std::int64_t> expired;
   Statement& rows = (*statement)->With(unix_ns, unix_ns);
   for (;;) {
@@ -395,6 +414,8 @@ Result<void> WindowWriter::DropToFit(std::uint64_t bytes) {
     // Starting the next one makes its garbage collectable once these windows are dropped.
     if (generation == generation_) PROFD_TRY(NextGeneration());
     PROFD_TRY(DropEmptyGenerations());
+    // Much of the file is rows that windows share, which only this step frees. Without it the loop
+    // would drop more windows than it must.
     PROFD_TRY(Collect());
   }
 }
@@ -405,11 +426,15 @@ Result<void> WindowWriter::DropEmptyGenerations() {
   if (*oldest == oldest_generation_) return {};
   oldest_generation_ = *oldest;
   interner_.SetGenerations(generation_, oldest_generation_);
+  // Rows that Collect has passed may be garbage by now: each table is examined from its first row
+  // again.
   for (const auto& collected : kCollected) PROFD_TRY(WriteState(database_, collected.table, 0));
   return Run(kDropThreadTimes, oldest_generation_);
 }
 
 Result<void> WindowWriter::Collect() {
+  // A put is on a schedule, so each one examines a part of each table, and the file says how far it
+  // came.
   const std::int64_t step = under_pressure_ ? kPressureStep : kCollectStep;
   for (const auto& collected : kCollected) {
     const auto from = ReadState(database_, collected.table);
