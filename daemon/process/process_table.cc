@@ -41,15 +41,19 @@ ProcessTable::ProcessTable(const ProcessLimits& limits)
       modules_(limits.modules, [this](std::uint32_t pid) { return IsAlive(pid); }) {}
 
 void ProcessTable::Apply(const wire::Event& event) {
+  // An event can come late. Time does not go back with it, else dead processes would stay longer.
   now_ns_ = std::max(now_ns_, wire::HeaderOf(event).time_ns);
   std::visit([this](const auto& e) { On(e); }, event);
   ForgetDead();
+  // Copies for Counters(), which other threads call. Only the worker may look into the tables.
   known_.Set(processes_.size());
   modules_refused_.Set(modules_.refused());
   threads_forgotten_.Set(names_.forgotten());
 }
 
 const ProcessTable::Process* ProcessTable::Find(const ProcessKey& key) const {
+  // Peek: which process is evicted first depends on the events that are applied, and not on who
+  // reads the table.
   return processes_.Peek(key);
 }
 
@@ -70,6 +74,7 @@ ProcessCounters ProcessTable::Counters() const {
 }
 
 void ProcessTable::On(const wire::SessionEvent& event) {
+  // A damaged recording can have any number.
   const std::uint64_t bit = std::uint64_t{1} << (event.session % PROFD_MAX_SESSIONS);
   sessions_ = event.end ? sessions_ & ~bit : sessions_ | bit;
   if (sessions_ != 0) return;
@@ -93,6 +98,7 @@ void ProcessTable::On(const wire::ForkEvent& event) {
   if (event.new_process) {
     const bool known = Find(event.header.process) != nullptr;
     Process& child = FindOrMake(event.header.process, event.header.time_ns);
+    // After the child was made: to make room for it, the parent may have been evicted.
     const Process* parent = Find({event.parent_pid, event.parent_process_start_ns});
     if (parent != nullptr) Inherit(*parent, known, child);
   }
@@ -110,6 +116,7 @@ void ProcessTable::Inherit(const Process& parent, bool known, Process& child) {
     if (!same_image) return;
     if (info.executable.empty()) info.executable = parent.info->executable;
     if (info.command_line.empty()) info.command_line = parent.info->command_line;
+    // /proc has said of the child itself what these are.
     if (has_read) return;
     info.owner = parent.info->owner;
     info.resource = parent.info->resource;
@@ -139,6 +146,7 @@ void ProcessTable::On(const wire::ExecEvent& event) {
   ChangeInfo(process, [&](ProcessInfo& info) {
     info.executable = mapped.empty() ? event.path : mapped;
     info.command_line.clear();
+    // The old program has published these in its memory, which is gone.
     info.label_keys.reset();
     info.resource.reset();
     // The new program may have capabilities, or be unreadable for its user; /proc will show it.
@@ -151,12 +159,15 @@ void ProcessTable::On(const wire::ExecEvent& event) {
 
 void ProcessTable::On(const wire::CommEvent& event) {
   Process& process = FindOrMake(event.header.process, event.header.time_ns);
+  // An exec renames the first thread in any case: another one that executes a program has that tid
+  // by then.
   if (event.header.thread.tid == event.header.process.pid)
     process.renamed_ns = std::max(process.renamed_ns, event.header.time_ns);
   NameThread(event.header, event.comm);
 }
 
 void ProcessTable::On(const wire::ExitEvent& event) {
+  // Samples of the thread may still be under way, and need its name.
   dead_threads_.emplace_back(event.header.thread, event.header.time_ns);
   Process* process = FindMutable(event.header.process);
   if (process != nullptr && event.last_thread)
@@ -193,6 +204,8 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
   const auto& blobs = event.blobs;
   // A text that was read before the last EXEC belongs to the previous program.
   const bool current_image = time_ns >= process.image_ns;
+  // The group and the numbers are those of the process, whatever it runs. All other texts describe
+  // its program.
   ChangeInfo(process, [&blobs, current_image](ProcessInfo& info) {
     const std::string& cgroups = blobs[PROFD_BLOB_CGROUP];
     const std::string cgroup = ParseCgroup(cgroups);
@@ -215,6 +228,7 @@ void ProcessTable::On(const wire::ProcessEvent& event) {
     if (!blobs[PROFD_BLOB_MAPS].empty()) ReplaceMappings(process, blobs[PROFD_BLOB_MAPS], time_ns);
   }
   ParseThreadNames(blobs[PROFD_BLOB_THREADS], [this, time_ns](std::uint32_t tid, auto comm) {
+    // The text has no start times. A younger thread of that tid has a younger name, which stays.
     names_.Set({tid, 0}, time_ns, comm);
   });
 }
@@ -230,6 +244,9 @@ void ProcessTable::On(const wire::LabelProcessEvent& event) {
 
 void ProcessTable::SetOwner(Process& process, std::uint64_t time_ns, Owner owner) {
   if (!owner.uid) return;
+  // A user may see what a process has done since it is the user's alone, and nothing from before.
+  // If the last reading was of the same program, the owner has changed at an unknown time since
+  // then, and holds for certain only from this reading on. Else the owner came with the exec.
   const auto sole_uid = owner.sole ? owner.uid : std::nullopt;
   auto& seen = process.owner_seen;
   std::uint64_t since_ns = process.info->owned_since_ns;
@@ -267,10 +284,13 @@ void ProcessTable::MakeCurrent(Process& process, std::uint64_t time_ns) {
   Process* ended = &process;
   if (process.info->key.start_ns > current->second->info->key.start_ns)
     std::swap(ended, current->second);
+  // When it ended is not known. Its grace time begins now, so that its last samples find it.
   MarkExited(*ended, time_ns, 0);
 }
 
 void ProcessTable::MarkExited(Process& process, std::uint64_t time_ns, std::uint32_t exit_code) {
+  // A process can end twice here, by its exit event and by a younger one with its pid. A second
+  // entry of `dead_` would outlive the process.
   if (process.info->exited) return;
   ChangeInfo(process, [time_ns, exit_code](ProcessInfo& info) {
     info.exited = true;
@@ -291,6 +311,8 @@ void ProcessTable::NameThread(const wire::EventHeader& header, const std::string
 void ProcessTable::SetComm(Process& process, std::uint64_t time_ns, const std::string& comm) {
   if (time_ns < process.comm_ns || comm.empty()) return;
   process.comm_ns = time_ns;
+  // Most events repeat the name. A new object for each would be a change of the process for all
+  // that keep the old one.
   if (comm != process.info->comm)
     ChangeInfo(process, [&comm](ProcessInfo& info) { info.comm = comm; });
 }
@@ -307,6 +329,7 @@ void ProcessTable::Map(Process& process, const ModuleIdentity& identity, Mapping
 void ProcessTable::ReplaceMappings(Process& process, const std::string& maps,
                                    std::uint64_t time_ns) {
   const AddressSpace before = process.mappings;
+  // Before Map: it takes a file that is mapped already for one that has been mapped again.
   process.mappings.Clear();
   const std::uint32_t pid = process.info->key.pid;
   maps_malformed_.Add(ParseMaps(maps, [&](MapsLine&& line) {
@@ -340,6 +363,7 @@ void ProcessTable::ForgetDead() {
   };
   for (; !dead_threads_.empty() && is_over(dead_threads_.front().second); dead_threads_.pop_front())
     names_.Forget(dead_threads_.front().first);
+  // In the order of exits, so the first one that must stay ends the search.
   while (!dead_.empty()) {
     const Process* oldest = Find(dead_.front());  // null: evicted before
     if (oldest != nullptr && !is_over(oldest->info->exited_ns)) return;
@@ -352,6 +376,7 @@ void ProcessTable::MakeRoom() {
   if (ForgetOldestDead()) return;
   if (const ProcessKey* quiet = processes_.oldest(); quiet != nullptr) {
     evicted_alive_.Add();
+    // A copy: the key is in the entry that Forget erases.
     Forget(ProcessKey(*quiet));
   }
 }
@@ -360,6 +385,7 @@ bool ProcessTable::ForgetOldestDead() {
   while (!dead_.empty()) {
     const ProcessKey key = dead_.front();
     dead_.pop_front();
+    // Forget leaves the list as it is, and the process may be gone already.
     if (Find(key) == nullptr) continue;
     evicted_early_.Add();
     Forget(key);
@@ -378,6 +404,8 @@ std::size_t ProcessTable::Bytes() const {
 void ProcessTable::AccountForMemory(budget::MemoryAccount& memory) {
   const std::size_t requested = memory.TakeReclaimRequest();
   std::size_t bytes = Bytes();
+  // Living processes stay whatever is requested: their next samples need the mappings, which no
+  // event would bring again.
   for (const std::size_t before = bytes; before - bytes < requested && ForgetOldestDead();)
     bytes = Bytes();
   memory.Set(bytes);

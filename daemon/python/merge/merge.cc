@@ -21,6 +21,7 @@ using Places = std::vector<std::size_t>;
 
 bool IsEval(const AddressFrame& frame, const wire::PythonProcessEvent& process) {
   if (frame.kernel) return false;
+  // A return address is behind its call, which may be the last instruction of its function.
   const bool after_call = frame.return_address && frame.address > 0;
   return process.eval.Contains(after_call ? frame.address - 1 : frame.address);
 }
@@ -190,11 +191,15 @@ bool MergeAll(std::span<const PythonStack> stacks,
   for (std::size_t i = 0; i < stacks.size(); ++i) {
     const PythonStack& stack = stacks[i];
     if (stack.segments.empty()) {
+      // Frames of this runtime are missing where a call of it runs code: the others would close up
+      // over the gap.
       if (stacks.size() > 1 && !HasNone(runtimes[i], frames)) return false;
       continue;
     }
     const auto places = Place(stack, runtimes[i], native_is_complete, frames);
     if (!places) return false;
+    // A segment without frames shows nothing. It took part in the search for the places of the
+    // others.
     for (std::size_t k = 0; k < places->size(); ++k)
       if (!stack.segments[k].frames.empty())
         placed.push_back({(*places)[k], i, &stack.segments[k]});
@@ -202,11 +207,14 @@ bool MergeAll(std::span<const PythonStack> stacks,
   std::ranges::stable_sort(placed, {}, &Placed::place);
   if (!IsOrderKnown(placed, runtimes, frames)) return false;
 
+  // The BPF side keeps CFAs of the interpreter's frames only. The last frame of a cut stack has
+  // none, so there its module decides.
   const auto is_own = [&](const AddressFrame& frame) {
     return frame.cfa != 0 || std::ranges::any_of(runtimes, [&](const auto& runtime) {
              return runtime.module.Contains(frame.address);
            });
   };
+  // Nothing can fail from here on, so `frames` may be moved from.
   Frames merged;
   auto next = placed.begin();
   for (std::size_t i = 0; i < frames.size(); ++i) {
