@@ -373,6 +373,7 @@ void ProcessTable::ForgetDead() {
 }
 
 void ProcessTable::MakeRoom() {
+  // Few samples of a dead process are still to come, and all later ones of a living one.
   if (ForgetOldestDead()) return;
   if (const ProcessKey* quiet = processes_.oldest(); quiet != nullptr) {
     evicted_alive_.Add();

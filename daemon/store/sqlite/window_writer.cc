@@ -294,6 +294,7 @@ Result<void> WindowWriter::Compact() {
     const Profile& window = (*rows)[i].head;
     if (i > first) {
       const Profile& before = (*rows)[i - 1].head;
+      // With compact_ns 0 each window is a group of its own.
       const bool same_minute = window.start_unix_ns / std::max<std::uint64_t>(compact_ns_, 1) ==
                                before.start_unix_ns / std::max<std::uint64_t>(compact_ns_, 1);
       const bool follows =
