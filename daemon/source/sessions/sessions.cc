@@ -323,8 +323,8 @@ Result<session::StartedSession> Sessions::Roll(std::uint32_t session) {
     return clocks.error();
   }
   parts_.pending.PutAfter(*std::move(clocks));
-  // Only hooks count threads that are exiting. Their THREAD_END is in a ring when Await returns,
-  // and so in front of the END.
+  // Only hooks count threads that are exiting. One that is counted no more has its THREAD_END in a
+  // ring, and so in front of the END.
   if (!spec.observed) ends_.Await();
 
   // After the clocks, because it may take long. The epoch stays exact meanwhile, and a thread that
@@ -399,7 +399,7 @@ void Sessions::Withdraw(std::uint32_t slot) {
   FollowObservers();
   membership_.Remove(slot, spec, table_);
   (spec.observed ? observers_needed_ : hooks_needed_) = std::chrono::steady_clock::now();
-  // The kernel writes a record for every mapping on the host while it is open.
+  // The kernel writes a record for each executable mapping of the host while it is open.
   if (table_.running() == 0) parts_.side_band.Close();
   if (table_.counted() == 0) parts_.pmu_events.Close();
 }
