@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import threading
-import time
 from concurrent import futures
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -291,15 +290,6 @@ class ExportingProfd(RunningProfd):
         numbered = sorted((int(re.search(r"-(\d+)\.pb\.gz$", name).group(1)), name) for name in names
                           if name.endswith(".pb.gz"))
         return [os.path.join(out, name) for _, name in numbered]
-
-    def await_true(self, condition, what, within=90):
-        until = time.monotonic() + within
-        while True:
-            if found := condition():
-                return found
-            if time.monotonic() > until:
-                self.fail(f"{what}: not within {within} s\n{self.log()}\n{self.status()}")
-            time.sleep(0.05)
 
     def status(self):
         return self.profctl("status").stdout

@@ -148,11 +148,12 @@ class Access(RunningProfd):
 
     def collected_with(self, words, call, *target):
         """A collection that has all the words: a name can be late, since readers read the files."""
-        while True:
+        def whole():
             said = self.collected(call, *target)
             self.assertEqual(said.returncode, 0, said.stderr)
-            if all(word in said.stdout for word in words):
-                return said.stdout
+            return all(word in said.stdout for word in words) and said.stdout
+
+        return self.await_true(whole, f"a collection with {words}")
 
     def query(self, call, *filters):
         return call("query", "-q", *filters, "-f", "json", "-o", "-")
@@ -190,10 +191,11 @@ class Access(RunningProfd):
                           ["symbols", "-p", str(min(own))]):
             self.as_alice(*arguments)
 
-        while True:
+        def has_all():
             kept = self.kept()
-            if "secret_work" in kept and "shared_work" in kept and set(self.foreign) | own <= self.pids(kept):
-                break
+            return "secret_work" in kept and "shared_work" in kept and set(self.foreign) | own <= self.pids(kept)
+
+        self.await_true(has_all, "the history has all processes")
         said = self.query(self.as_alice)
         self.assertEqual(said.returncode, 0, said.stderr)
         self.assertTrue(own & self.pids(said.stdout))
@@ -220,14 +222,15 @@ class Access(RunningProfd):
                    "--history-compact", "3s")
         login = self.build("secret/secret_login", "secret_work", 0, 0o755, f"-DBECOME={ALICE}")
         pid = self.run_puppet(login, self.path("go"), self.own)
-        while "secret_work" not in self.kept():
-            pass
+        self.await_true(lambda: "secret_work" in self.kept(), "the history has the time before")
         with open(self.path("go"), "w", encoding="ascii"):
             pass
-        while True:
+
+        def is_hers():
             said = self.query(self.as_alice)
-            if said.returncode == 0 and pid in self.pids(said.stdout) and "own_work" in said.stdout:
-                break
+            return said.returncode == 0 and pid in self.pids(said.stdout) and "own_work" in said.stdout
+
+        self.await_true(is_hers, "the history has the time since it is hers")
         # Windows that are folded into one have both.
         folded = self.kept()
         self.assertIn("secret_work", folded)

@@ -79,11 +79,12 @@ class Files(RunningProfd):
         self.addCleanup(process.send_signal, signal.SIGKILL)
         self.assertEqual(process.stdout.readline(), "ready\n")
         # The first collections ask for the download; one after it has the name.
-        while True:
+        def has_name():
             said = self.profctl("collect", "-q", "-p", str(process.pid), "-d", "100ms", "-o", "-", "-f", "folded")
             self.assertEqual(said.returncode, 0, said.stderr)
-            if "found_by_download" in said.stdout:
-                break
+            return "found_by_download" in said.stdout
+
+        self.await_true(has_name, "a collection has the name")
         files = self.files(cache)
         self.assertTrue(any(name.endswith("debuginfo") for name in files), files)
         self.expect_private(files)

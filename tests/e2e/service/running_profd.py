@@ -106,6 +106,16 @@ class RunningProfd(unittest.TestCase):
                 self.fail(f"the log has no line {pattern}\n{self.log()}")
             time.sleep(0.01)
 
+    def await_true(self, condition, what, within=90):
+        """What `condition` returns once that is true; fails after `within` seconds, naming `what`."""
+        until = time.monotonic() + within
+        while True:
+            if found := condition():
+                return found
+            if time.monotonic() > until:
+                self.fail(f"{what}: not within {within} s\n{self.log()}\n{self.profctl('status').stdout}")
+            time.sleep(0.05)
+
     def freeze(self, daemon, thread):
         """Stops one thread; it goes on when standard input of what is returned is closed."""
         freezer = subprocess.Popen([sys.executable, FREEZER, str(daemon.pid), thread], stdin=subprocess.PIPE,
