@@ -16,6 +16,7 @@
 
 #include "daemon/reader/opener.h"
 #include "daemon/reader/sandbox.h"
+#include "tests/support/eventually.h"
 #include "tests/support/subprocess.h"
 #include "tests/support/temp_folder.h"
 
@@ -176,7 +177,8 @@ TEST_F(OpenerRootTest, WhatIsMappedExecutableIsReadAlsoWithoutTheRightToReadIt) 
     }
     return false;
   };
-  while (!found()) ASSERT_EQ(::kill(program.pid(), 0), 0);  // until it has executed, or ended
+  ASSERT_TRUE(test::Eventually([&] { return found() || ::kill(program.pid(), 0) != 0; }));
+  ASSERT_EQ(::kill(program.pid(), 0), 0) << "it has ended before it executed the program";
   EXPECT_FALSE(Open(What::kInRoot, program.pid(), path));
   EXPECT_TRUE(Opener().Open({.what = What::kMapped,
                              .pid = static_cast<std::uint32_t>(program.pid()),

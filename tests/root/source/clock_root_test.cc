@@ -1,5 +1,6 @@
 #include <unistd.h>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -106,7 +107,12 @@ TEST_F(ClockTest, AThreadThatEndsAsItsSessionDoesHasItsClock) {
         "/proc/" + std::to_string(puppet.pid()) + "/task/" + std::to_string(tid);
     const auto session = live_->Begin(SpecOf(puppet));
     puppet.Go();
-    while (std::filesystem::exists(task)) std::this_thread::yield();
+    // Without a pause: the session is to end while the thread is about to.
+    const auto until = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (std::filesystem::exists(task)) {
+      ASSERT_LT(std::chrono::steady_clock::now(), until) << "the thread is listed for ever";
+      std::this_thread::yield();
+    }
     const Heard heard = live_->End(session);
     EXPECT_TRUE(heard.AtEnd(tid)) << i;
   }

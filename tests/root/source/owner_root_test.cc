@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/root/source/live_test.h"
+#include "tests/support/eventually.h"
 
 namespace profd::source {
 namespace {
@@ -34,6 +35,12 @@ void Work(const Puppet::Strings& strings) {
   Spin(20 * kMs);
   strings.Say({1});
   strings.Wait();
+}
+
+// "": there is no such process.
+std::string CommOf(std::uint32_t pid) {
+  const auto comm = ProcFs().Read(std::to_string(pid) + "/comm");
+  return comm && !comm->empty() ? comm->substr(0, comm->size() - 1) : std::string();
 }
 
 class OwnerTest : public LiveTest {
@@ -135,11 +142,9 @@ TEST_F(OwnerTest, WhoOwnsTheProgramDoesNotOwnTheProcess) {
     });
     ASSERT_EQ(bob.Hear(1)[0], bob.pid());
     bob.AwaitState('S');
-    std::string comm;
-    while (!path.ends_with(comm) || comm.empty()) {
-      comm = *ProcFs().Read(std::to_string(bob.pid()) + "/comm");
-      comm.pop_back();
-    }
+    ASSERT_TRUE(test::Eventually([&] {
+      return CommOf(bob.pid()) == std::filesystem::path(path).filename();
+    })) << path;
     const auto refused =
         live_->source().StartSession(SpecFor("pid " + std::to_string(bob.pid()), kAlice));
     ASSERT_FALSE(refused) << path;
@@ -181,11 +186,11 @@ TEST_F(OwnerTest, ChildrenOfTheUserAreTheUsersUntilTheyExecuteAnothersProgram) {
   const auto same = static_cast<std::uint32_t>(children[0]);
   const auto stranger = static_cast<std::uint32_t>(children[1]);
   for (const auto child : {same, stranger}) {
-    std::string comm;
-    while (comm != "sleep\n") comm = *ProcFs().Read(std::to_string(child) + "/comm");
-    std::string stat;
-    while (stat.find(") S") == std::string::npos)
-      stat = *ProcFs().Read(std::to_string(child) + "/stat");
+    ASSERT_TRUE(test::Eventually([&] { return CommOf(child) == "sleep"; }));
+    ASSERT_TRUE(test::Eventually([&] {
+      const auto stat = ProcFs().Read(std::to_string(child) + "/stat");
+      return stat && stat->find(") S") != std::string::npos;
+    }));
   }
   alice.Go();
   ASSERT_EQ(alice.Hear(1)[0], 1u);

@@ -5,14 +5,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <chrono>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "daemon/source/steps/answering_file.h"
 #include "tests/root/source/live_test.h"
 #include "tests/root/source/stuck_file.h"
+#include "tests/support/eventually.h"
 #include "tests/testprogs/steps/record_function.h"
 
 namespace profd::source {
@@ -147,7 +146,7 @@ TEST_F(StepTest, ASemaphoreCountsWhoWatchesAndOnlyWhileASessionDoes) {
   EXPECT_EQ(users(), 1u);
   (void)live_->End(session);
   // The process that had it attached ends in its own time.
-  while (users() != 0) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  EXPECT_TRUE(test::Eventually([&] { return users() == 0; }));
 }
 
 TEST_F(StepTest, OtherProcessesAreNotReportedNorSlowed) {
@@ -189,11 +188,12 @@ TEST_F(StepTest, AProcessThatIsForkedDuringASessionIsWatchedAsItsParent) {
   puppet.Go();
   // It is watched some time after it began: all calls from one of them on are seen.
   std::vector<std::uint64_t> times;
-  while (live_->source().Status().counters.at(PROFD_COUNTER_STEPS) < before + kSteps) {
+  ASSERT_TRUE(test::Eventually([&] {
     puppet.Go();
     const auto both = puppet.Hear(2);
     times.insert(times.end(), both.begin(), both.end());
-  }
+    return live_->source().Status().counters.at(PROFD_COUNTER_STEPS) >= before + kSteps;
+  }));
   const auto events = live_->End(session).All<StepEvent>();
   ASSERT_EQ(events.size(), kSteps);
   times.erase(times.begin(), times.end() - 2 * kSteps);
