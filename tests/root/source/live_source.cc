@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <chrono>
 
 #include "bpf/shared/points.h"
 #include "daemon/elf/probes/step_places.h"
@@ -18,6 +19,9 @@
 
 namespace profd::source {
 namespace {
+
+// Only a hang takes so long.
+constexpr std::chrono::seconds kLongest{60};
 
 template <typename Values>
 std::uint64_t Sum(const Values& values) {
@@ -221,7 +225,11 @@ Heard LiveSource::Await(std::uint32_t session) {
   std::unique_lock lock(mutex_);
   const auto first = static_cast<std::ptrdiff_t>(begun_[session]);
   const auto is_end = [&](const wire::Event& event) { return is_of(event, true); };
-  heard_.wait(lock, [&] { return std::any_of(events_.begin() + first, events_.end(), is_end); });
+  const auto has_end = [&] { return std::any_of(events_.begin() + first, events_.end(), is_end); };
+  if (!heard_.wait_for(lock, kLongest, has_end)) {
+    ADD_FAILURE() << "no end event of session " << session;
+    return {};
+  }
 
   Heard heard;
   heard.events.assign(events_.begin() + first, events_.end());
@@ -233,6 +241,20 @@ Heard LiveSource::Await(std::uint32_t session) {
     if (is_of(event, true)) heard.end = std::get<wire::SessionEvent>(event);
   }
   return heard;
+}
+
+bool LiveSource::AwaitStacks(std::uint32_t session, std::size_t count,
+                             const std::function<bool(const wire::StackEvent&)>& wanted) {
+  std::unique_lock lock(mutex_);
+  std::size_t next = begun_[session];
+  std::size_t found = 0;
+  return heard_.wait_for(lock, kLongest, [&] {
+    for (; next < events_.size(); ++next) {
+      const auto* stack = std::get_if<wire::StackEvent>(&events_[next]);
+      if (stack != nullptr && wanted(*stack)) ++found;
+    }
+    return found >= count;
+  });
 }
 
 }  // namespace profd::source

@@ -76,8 +76,12 @@ class LiveSource {
   [[nodiscard]] Heard End(std::uint32_t session);
   // Rolls the session; the number of the next one.
   [[nodiscard]] std::uint32_t Roll(std::uint32_t session);
-  // Waits for the end event of a session that was ended or rolled.
+  // Waits for the end event of a session that was ended or rolled; fails the test when none comes.
   [[nodiscard]] Heard Await(std::uint32_t session);
+  // Waits until so many such stacks have come since the session was begun. False: not within a
+  // minute.
+  [[nodiscard]] bool AwaitStacks(std::uint32_t session, std::size_t count,
+                                 const std::function<bool(const wire::StackEvent&)>& wanted);
 
  private:
   LiveSource(std::unique_ptr<reader::Zygote> zygote, std::unique_ptr<reader::Readers> snapshots,

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -65,6 +67,14 @@ std::vector<StackEvent> Observations(const Heard& heard, std::uint32_t tid) {
   return stacks;
 }
 
+// How often the first thread of the process has gone to sleep, as the kernel counts it.
+std::uint64_t SleepsOf(std::uint32_t pid) {
+  constexpr std::string_view kLine = "\nvoluntary_ctxt_switches:\t";
+  const auto status = ProcFs().Read(std::to_string(pid) + "/status");
+  const auto at = status ? status->find(kLine) : std::string::npos;
+  return at == std::string::npos ? 0 : std::stoull(status->substr(at + kLine.size()));
+}
+
 // The arguments of the system call say which sleep it is.
 void Sleep(const timespec* length) { ::clock_nanosleep(CLOCK_MONOTONIC, 0, length, nullptr); }
 
@@ -76,14 +86,18 @@ TEST_P(ObserveTest, NoProgramRunsAtASwitch) {
   // Hooks of an earlier test stay attached for a while.
   ASSERT_TRUE(test::Eventually([] { return !live_->source().has_switch_hooks(); }));
   const std::uint64_t before = Switches();
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // of some 1,000 switches
+  const std::uint64_t slept = SleepsOf(puppet.pid());
+  ASSERT_TRUE(test::Eventually([&] { return SleepsOf(puppet.pid()) >= slept + 1'000; }));
   EXPECT_EQ(Switches(), before);
 
   const auto requested = live_->Begin(SpecOf(puppet));
   EXPECT_TRUE(live_->source().has_switch_hooks());
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));
+  EXPECT_TRUE(test::Eventually([&] { return Switches() > before; }));
+  EXPECT_TRUE(live_->AwaitStacks(requested, 20, [&](const StackEvent& stack) {
+    return stack.origin == SampleOrigin::kOffCpu && !stack.observation &&
+           stack.header.process.pid == puppet.pid();
+  }));
   const Heard exact = live_->End(requested);
-  EXPECT_GT(Switches(), before);
   const auto start = exact.AtStart(puppet.pid());
   const auto end = exact.AtEnd(puppet.pid());
   ASSERT_TRUE(start && end);
@@ -297,7 +311,8 @@ TEST_P(ObserveTest, AProcessWhoseMemoryHangsCostsOthersNoVisits) {
   const Heard heard = live_->End(session);
   EXPECT_TRUE(test::Eventually([&] {
     const auto next = live_->Begin(Observed(8 * kMs));
-    std::this_thread::sleep_for(std::chrono::milliseconds(100));  // so long is the session
+    // So long is the session: it has some points. One without a visit is followed by another.
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
     return !Observations(live_->End(next), harmless.pid()).empty();
   }));
   // Before it slept like that, it could be read.

@@ -36,8 +36,9 @@ std::vector<int> OwnCpus() {
   return cpus;
 }
 
-// Each thread on a CPU of its own, as far as there are. They sleep 0.1 to 6 ms, on and on.
-void Doze() {
+// Each thread on a CPU of its own, as far as there are. They sleep 0.1 to 6 ms, on and on. Says
+// when there are all of them; then the first thread sleeps to the end.
+void Doze(const Puppet::Strings& strings) {
   const std::vector<int> cpus = OwnCpus();
   std::vector<std::thread> threads;
   for (unsigned i = 0; i < kThreads; ++i)
@@ -49,6 +50,7 @@ void Doze() {
       std::mt19937 random(i);
       while (true) std::this_thread::sleep_for(std::chrono::microseconds(100 + random() % 5'900));
     });
+  strings.Say({1});
   for (std::thread& thread : threads) thread.join();
 }
 
@@ -64,12 +66,15 @@ std::vector<std::uint64_t> PointsIn(const Heard& heard, std::uint32_t level, std
 }
 
 TEST_F(PointTest, ThreadsOfAllCpusAreSampledAtTheSameInstants) {
-  const Puppet puppet([](const Puppet::Strings&) { Doze(); });
+  const Puppet puppet(Doze);
+  ASSERT_EQ(puppet.Hear(1)[0], 1u);
+  puppet.AwaitState('S');
   session::SessionSpec spec = SpecOf(puppet);
   spec.on_cpu = false;
   spec.off_cpu_period_ns = kMs;
   const auto session = live_->Begin(spec);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // so long is the session
+  // So long is the session: the more points, the smaller a loss that shows.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
   const Heard heard = live_->End(session);
   EXPECT_GT(heard.CheckPoints(), 500u);
 
@@ -106,16 +111,17 @@ TEST_F(PointTest, ThreadsOfAllCpusAreSampledAtTheSameInstants) {
 TEST_F(PointTest, EverythingOnTheHostIsSampledAtThem) {
   session::SessionSpec spec = SpecOf("all +kernel");
   spec.off_cpu_period_ns = kMs;
-  const Puppet puppet([](const Puppet::Strings&) { Doze(); });
+  const Puppet puppet(Doze);
   const auto session = live_->Begin(spec);
-  std::this_thread::sleep_for(std::chrono::milliseconds(500));  // so long is the session
-  EXPECT_GT(live_->End(session).CheckPoints(), 200u);
+  ASSERT_TRUE(live_->AwaitStacks(
+      session, 500, [](const StackEvent& stack) { return stack.origin == SampleOrigin::kOffCpu; }));
+  EXPECT_GE(live_->End(session).CheckPoints(), 500u);
 }
 
 // A session of another period begins, is rolled and ends at any instant; what it changes holds for
 // waits that end afterwards, and the coarse one finds its points among the fine ones.
 TEST_F(PointTest, ACoarseSessionFindsItsPointsAmongThoseOfAFinerOne) {
-  const Puppet puppet([](const Puppet::Strings&) { Doze(); });
+  const Puppet puppet(Doze);
   session::SessionSpec coarse = SpecOf("all");
   coarse.on_cpu = false;
   coarse.background = true;
@@ -123,14 +129,20 @@ TEST_F(PointTest, ACoarseSessionFindsItsPointsAmongThoseOfAFinerOne) {
   session::SessionSpec fine = SpecOf(puppet);
   fine.on_cpu = false;
   fine.off_cpu_period_ns = kMs;
+  const auto await_stacks = [&puppet](std::uint32_t session, std::uint64_t period_ns) {
+    return live_->AwaitStacks(session, 100, [&](const StackEvent& stack) {
+      return stack.origin == SampleOrigin::kOffCpu && stack.header.process.pid == puppet.pid() &&
+             stack.period_ns == period_ns;
+    });
+  };
   const auto first = live_->Begin(coarse);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));  // so long it is alone
+  ASSERT_TRUE(await_stacks(first, 8 * kPeriodNs));
   const auto beside = live_->Begin(fine);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(await_stacks(beside, kPeriodNs));
   const auto second = live_->Roll(first);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(await_stacks(second, kPeriodNs));
   const Heard of_fine = live_->End(beside);
-  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  ASSERT_TRUE(await_stacks(second, 8 * kPeriodNs));
   const Heard of_first = live_->Await(first);
   const Heard of_second = live_->End(second);
   EXPECT_GT(of_fine.CheckPoints(), 100u);

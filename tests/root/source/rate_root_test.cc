@@ -45,7 +45,8 @@ TEST_F(RateTest, SamplesComeAtTheRequestedRateWithTheirOwnPeriods) {
     spec.on_cpu_period_ns = period_ns;
     spec.off_cpu = false;
     const auto session = live_->Begin(spec);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // so long is the session
+    // So long is the session: the bound becomes tighter with it.
+    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
     const Heard heard = live_->End(session);
     const auto on_cpu = static_cast<double>(OnCpuNs(heard, puppet));
     ASSERT_GT(on_cpu, 0);
@@ -77,7 +78,8 @@ TEST_F(RateTest, ARequestedSessionDoesNotChangeTheRateOfOtherThreads) {
   requested_spec.on_cpu_period_ns = requested_spec.off_cpu_period_ns = kMs;
   const auto first = live_->Begin(requested_spec);
   const auto second = live_->Begin(background);
-  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));  // so long is the session
+  // So long is the session: the bound becomes tighter with it.
+  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
   const Heard heard = live_->End(second);
   const Heard heard_of_requested = live_->End(first);
   const auto on_cpu = static_cast<double>(OnCpuNs(heard, other));
@@ -116,7 +118,8 @@ TEST_F(RateTest, AProgramOfTheSamplingPeriodIsSeenInItsTrueShares) {
   spec.on_cpu_period_ns = kPeriodNs;
   spec.off_cpu = false;
   const auto session = live_->Begin(spec);
-  std::this_thread::sleep_for(std::chrono::seconds(5));  // so long is the session
+  // So long is the session: the bound becomes tighter with it.
+  std::this_thread::sleep_for(std::chrono::seconds(5));
   const Heard heard = live_->End(session);
   double of_first = 0;
   double of_both = 0;

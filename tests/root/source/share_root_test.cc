@@ -252,6 +252,8 @@ TEST_F(ShareTest, WaitsBeyondItAreSubsampledWithoutBias) {
   spec.on_cpu = false;
   spec.budget_cpus = 8;
   const auto session = live_->Begin(spec);
+  // So long is the session: samples must be few for their time, beside those that are free at
+  // first.
   std::this_thread::sleep_for(std::chrono::seconds(3));
   const Heard heard = live_->End(session);
   EXPECT_GT(Counted(heard, PROFD_COUNTER_WAITS_BEYOND_SHARE), 0u);

@@ -216,10 +216,15 @@ UniqueFd Unwinder::OpenPerfEvent(std::uint64_t period_ns) const {
 std::vector<wire::StackEvent> Unwinder::SampleOnCpu() {
   const UniqueFd event = OpenPerfEvent(1'000'000);
   do {
-    ::usleep(30'000);  // some 30 samples, which request the tables that they miss
-    ::ring_buffer__consume(maps_->sample_ring);
     maps_->samples.clear();
+    // They request the tables that they miss.
+    const bool enough = test::Eventually([this] {
+      ::ring_buffer__consume(maps_->sample_ring);
+      return maps_->samples.size() >= 30;
+    });
+    if (!enough) return {};
   } while (PublishWanted());
+  maps_->samples.clear();
   const bool sampled = test::Eventually([&] {
     ::ring_buffer__consume(maps_->sample_ring);
     std::erase_if(maps_->samples,
