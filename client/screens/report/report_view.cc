@@ -83,10 +83,11 @@ std::string StepCell(const ReportTable& table, const ReportRow& row) {
   return (rough ? "~" : "") + FormatDuration(table.StepNs(row));
 }
 
-// "; a step: the mean of 120, by train (train.py)".
-std::string StepsText(const StepLoop& steps) {
-  return "; a step: the mean of " + std::string(steps.rough() ? "~" : "") +
-         FormatCount(steps.steps()) + ", by " + SourceName(steps);
+// "a step is the mean of 120 by train (train.py)"; "": none are known.
+std::string StepsText(const ReportTable& table) {
+  if (table.steps == nullptr) return "";
+  return "a step is the mean of " + std::string(table.steps->rough() ? "~" : "") +
+         FormatCount(table.steps->steps()) + " by " + SourceName(*table.steps) + "\n";
 }
 
 // How much of the work has an operator; "" for other keys.
@@ -262,10 +263,9 @@ std::string RenderReport(const v1::Profile& profile, const ReportTable& table,
   std::string title(table.key->plural);
   title += ", " + scale.Name();
   if (frames) title += of_total ? "; states and samples of total" : "; states and samples of self";
-  if (selves.any() || (frames && totals.any())) title += "; +-: 95 % interval";
-  if (table.steps != nullptr) title += StepsText(*table.steps);
-  return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) + "\n" +
-         options.palette.Paint(Tone::kFaint, CutMiddle(title, options.width)) + "\n" +
+  if (selves.any() || (frames && totals.any())) title += "; +-: 95 %";
+  return ReportHead(profile, table.all, question, options) + Coverage(profile, *table.key) +
+         StepsText(table) + "\n" + options.palette.Paint(Tone::kFaint, title) + "\n" +
          rows.Render(options.width, options.palette);
 }
 

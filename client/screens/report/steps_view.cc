@@ -51,8 +51,8 @@ std::string PartTable(const std::vector<StepPart>& rows, const StepTable& table,
          out.Render(options.width, options.palette);
 }
 
-// What a step did more than others, by its course where it is known, and by lines.
-std::string ExcessText(const StepTable& table, std::size_t number) {
+// What a step did more than others, by its course where it is known, and by lines. With `all` both.
+std::string ExcessText(const StepTable& table, std::size_t number, bool all = true) {
   const Step& step = table.steps[number];
   const auto explains = [&](std::uint64_t ns) {
     return static_cast<double>(ns) > kLeastExcess * static_cast<double>(step.length_ns);
@@ -61,6 +61,7 @@ std::string ExcessText(const StepTable& table, std::size_t number) {
   const StepTable::CourseExcess course = table.CourseExcessOf(number);
   if (explains(course.ns))
     text = Tilde(table.courses_estimated) + "+" + FormatDuration(course.ns) + " " + course.part;
+  if (!all && !text.empty()) return text;
   const StepTable::Excess excess = table.ExcessOf(number);
   if (explains(excess.ns)) {
     const StepPart& line = table.lines[excess.line];
@@ -74,14 +75,16 @@ std::string ExcessText(const StepTable& table, std::size_t number) {
 
 std::string CourseTable(const v1::Profile& profile, const StepTable& table,
                         const ReportViewOptions& options) {
+  constexpr std::size_t kWideEnough = 100;  // columns; below, words make room for the numbers
+  const bool wide = options.width >= kWideEnough;
   Table out({{"step", Align::kRight},
              {"begin", Align::kRight},
              {"time", Align::kRight, Shrink::kNever, Tone::kStrong},
              {"gap", Align::kRight},
-             {"forward and backward", Align::kRight},
+             {wide ? "forward and backward" : "fwd + bwd", Align::kRight},
              {"tail", Align::kRight},
              {"data", Align::kRight},
-             {"more than the median", Align::kLeft, Shrink::kMiddle}});
+             {wide ? "more than the median" : "more than median", Align::kLeft, Shrink::kMiddle}});
   const std::string tilde = Tilde(table.courses_estimated);
   const auto time = [&](std::uint64_t ns) { return ns == 0 ? "" : tilde + FormatDuration(ns); };
   out.AddRow({"median", "", FormatDuration(table.QuantileNs(0.5)), time(table.MedianOf(&GapOf)),
@@ -90,16 +93,15 @@ std::string CourseTable(const v1::Profile& profile, const StepTable& table,
   for (const std::size_t number : table.Slowest(kSlowest)) {
     const Step& step = table.steps[number];
     const StepCourse course = step.course.value_or(StepCourse{});
-    out.AddRow({std::to_string(number + 1),
-                FormatDuration(step.begin_ns - std::min(step.begin_ns, profile.start_ns())),
+    const std::uint64_t since_ns = step.begin_ns - std::min(step.begin_ns, profile.start_ns());
+    out.AddRow({std::to_string(number + 1), wide ? FormatDuration(since_ns) : "",
                 FormatDuration(step.length_ns), time(GapOf(course)), time(course.work_ns),
-                time(course.tail_ns), time(course.data_ns), ExcessText(table, number)});
+                time(course.tail_ns), time(course.data_ns), ExcessText(table, number, wide)});
   }
   const std::string what =
       table.courses_estimated
-          ? "the slowest steps, by the phases of samples; gap: before forward, data: of it all, "
-            "tail: "
-            "from the optimizer on"
+          ? "the slowest steps by phases of samples; gap: until forward, data: its whole time, "
+            "tail: from the optimizer on"
           : "the slowest steps; gap: until the data is there, data: the part of it that waits for "
             "data, tail: the optimizer";
   return options.palette.Paint(Tone::kFaint, what) + "\n" +

@@ -47,7 +47,7 @@ std::uint64_t FileOffset(std::uint64_t address) {
 
 // The loops are written in assembly, so that no compiler moves one. Where the second begins is no
 // symbol: that would end the function.
-extern "C" __attribute__((noinline)) std::uint64_t known_loops(Call& call) {
+extern "C" __attribute__((noinline)) std::uint64_t KnownLoops(Call& call) {
   std::uint64_t turns = kFirst;
   std::uint64_t middle = 0;
   call.begin_ns = NowNs();
@@ -66,9 +66,9 @@ int main() {
     stop = true;
   });
   std::vector<Call> calls(1);
-  std::printf("%llu\n", static_cast<unsigned long long>(FileOffset(known_loops(calls.front()))));
+  std::printf("%llu\n", static_cast<unsigned long long>(FileOffset(KnownLoops(calls.front()))));
   std::fflush(stdout);
-  while (!stop) known_loops(calls.emplace_back());
+  while (!stop) KnownLoops(calls.emplace_back());
   reader.join();
   const char* separator = "[";
   for (const Call& call : calls) {

@@ -199,7 +199,7 @@ TEST_F(ReportTest, InstructionsHaveTheTimeOfTheLoopThatTheyAreIn) {
       CollectFrom({TestProgram("known_code")}, {"-d", "3", "-F", "299"}, truth));
   TakeTruth(truth);
   const std::uint64_t middle = std::stoull(first_line_);
-  const json code = Report({"--annotate", "known_loops"});
+  const json code = Report({"--annotate", "KnownLoops"});
   std::map<std::string, double> seen_ns;
   double all_ns = 0;
   for (const json& row : code["rows"]) {
@@ -210,7 +210,7 @@ TEST_F(ReportTest, InstructionsHaveTheTimeOfTheLoopThatTheyAreIn) {
   }
   for (const char* loop : {"first", "second"})
     ExpectShare(seen_ns[loop], truth_["self"][loop], code, loop);
-  EXPECT_EQ(all_ns, RowOf(Report({"--by", "function"}), "function", "known_loops")["self_ns"]);
+  EXPECT_EQ(all_ns, RowOf(Report({"--by", "function"}), "function", "KnownLoops")["self_ns"]);
   const auto hottest = std::ranges::max_element(
       code["rows"], {}, [](const json& row) { return row["self_ns"].get<std::uint64_t>(); });
   EXPECT_THAT((*hottest)["text"].get<std::string>(), ::testing::ContainsRegex("dec|jne"));
