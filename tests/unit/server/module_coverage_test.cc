@@ -14,10 +14,11 @@ TEST(ModuleCoverageTest, GoesToTheModuleOfTheSameBuildId) {
   profile.add_modules()->set_build_id("bb");
   const std::vector<unwind::CodeCoverage> files{
       {.build_id = "bb",
+       .pid = 0,
        .covered_bytes = 10,
        .bare_bytes = 2,
        .refused = {{"", "it does not return", 3}}},
-      {.build_id = "cc", .covered_bytes = 7, .bare_bytes = 0, .refused = {}}};
+      {.build_id = "cc", .pid = 0, .covered_bytes = 7, .bare_bytes = 0, .refused = {}}};
   AddCoverage(files, {}, profile);
   ASSERT_EQ(profile.modules_size(), 3);
   EXPECT_EQ(profile.modules(0).code_covered_bytes(), 0u);

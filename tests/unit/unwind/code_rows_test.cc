@@ -186,7 +186,7 @@ TEST_P(CodeRowsOfFile, SayWhatEhFrameSays) {
   EXPECT_GE(held.agree * 1000, held.covered * 985);
   EXPECT_GE((held.agree + held.other_register) * 1000, held.covered * 999);
   EXPECT_GE(held.covered * 100, held.bytes * 75);
-  // Of libcrypto's ciphers for several buffers, .eh_frame calls the rbp that they push rbx.
+  // In a large function of libcrypto, .eh_frame calls the rbp that it pushes rbx.
   EXPECT_GE(held.saved_agree * 1000, held.saved * 998);
 }
 
