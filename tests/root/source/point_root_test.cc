@@ -73,10 +73,13 @@ TEST_F(PointTest, ThreadsOfAllCpusAreSampledAtTheSameInstants) {
   spec.on_cpu = false;
   spec.off_cpu_period_ns = kMs;
   const auto session = live_->Begin(spec);
-  // So long is the session: the more points, the smaller a loss that shows.
-  std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+  // The more of them, the smaller a loss that shows.
+  constexpr std::size_t kStacks = 1'750;
+  ASSERT_TRUE(live_->AwaitStacks(session, kStacks, [&puppet](const StackEvent& stack) {
+    return stack.origin == SampleOrigin::kOffCpu && stack.header.process.pid == puppet.pid();
+  }));
   const Heard heard = live_->End(session);
-  EXPECT_GT(heard.CheckPoints(), 500u);
+  EXPECT_GE(heard.CheckPoints(), kStacks);
 
   std::map<std::uint32_t, std::vector<StackEvent>> by_thread;
   std::set<std::uint32_t> cpus;

@@ -40,13 +40,14 @@ std::uint64_t OnCpuNs(const Heard& heard, const Puppet& puppet) {
 
 TEST_F(RateTest, SamplesComeAtTheRequestedRateWithTheirOwnPeriods) {
   const Puppet puppet([](const Puppet::Strings&) { Spin(3'600'000 * kMs); });
+  std::uint64_t spun_ns = 0;
   for (const std::uint64_t period_ns : {kMs, 4 * kMs}) {
     session::SessionSpec spec = SpecOf(puppet);
     spec.on_cpu_period_ns = period_ns;
     spec.off_cpu = false;
     const auto session = live_->Begin(spec);
-    // So long is the session: the bound becomes tighter with it.
-    std::this_thread::sleep_for(std::chrono::milliseconds(1'500));
+    // The longer it has run, the tighter is the bound.
+    ASSERT_TRUE(puppet.AwaitCpu(spun_ns += 1'500 * kMs));
     const Heard heard = live_->End(session);
     const auto on_cpu = static_cast<double>(OnCpuNs(heard, puppet));
     ASSERT_GT(on_cpu, 0);
