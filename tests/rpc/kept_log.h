@@ -1,13 +1,15 @@
 // KeptLog: a logger whose lines a test can look at.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <spdlog/logger.h>
 #include <spdlog/sinks/ringbuffer_sink.h>
 
 #include <cstddef>
 #include <memory>
 #include <string>
-#include <thread>
+
+#include "tests/support/eventually.h"
 
 namespace profd::test {
 
@@ -19,9 +21,11 @@ class KeptLog {
     for (const auto& line : kept_->last_formatted()) text += line;
     return text;
   }
-  // Until the log has it; the test's time limit ends what never comes.
+  // Until the log has it.
   void Await(const std::string& text) const {
-    while (Text().find(text) == std::string::npos) std::this_thread::yield();
+    EXPECT_TRUE(Eventually([&] { return Text().find(text) != std::string::npos; }))
+        << "the log never has: " << text << "\n"
+        << Text();
   }
 
  private:

@@ -12,7 +12,6 @@
 #include <latch>
 #include <memory>
 #include <string>
-#include <thread>
 #include <utility>
 #include <vector>
 
@@ -30,6 +29,7 @@
 #include "tests/rpc/plain_names.h"
 #include "tests/rpc/synthetic_kernel.h"
 #include "tests/rpc/synthetic_status.h"
+#include "tests/support/eventually.h"
 #include "tests/support/manual_clock.h"
 #include "tests/support/notify_socket.h"
 #include "tests/support/numbering_symbolizer.h"
@@ -80,8 +80,10 @@ class WatchdogFeedTest : public ::testing::Test {
   }
   // Returns once every stage but `but` has begun a round after this time.
   void AwaitProgress(std::uint64_t since_ns, const Heartbeat* but = nullptr) const {
-    for (const Heartbeat* stage : pipeline_.heartbeats())
-      while (stage != but && RoundBegin(*stage) <= since_ns) std::this_thread::yield();
+    for (const Heartbeat* stage : pipeline_.heartbeats()) {
+      if (stage == but) continue;
+      EXPECT_TRUE(Eventually([&] { return RoundBegin(*stage) > since_ns; })) << stage->thread();
+    }
   }
   // Health checks look at the time when this thread's round has lasted for its bound, and no stage
   // has begun its own so early.
@@ -171,7 +173,7 @@ TEST_F(WatchdogFeedTest, AThreadOutsideThePipelineThatIsStuckDoesNotEither) {
 
   const std::uint64_t stuck_ns = RoundBegin(thread.heartbeat());
   free.count_down();
-  while (RoundBegin(thread.heartbeat()) <= stuck_ns) std::this_thread::yield();
+  ASSERT_TRUE(Eventually([&] { return RoundBegin(thread.heartbeat()) > stuck_ns; }));
   AwaitProgress(stuck_ns);
   EXPECT_TRUE(Tick());
 }
@@ -231,8 +233,10 @@ std::uint64_t CountOf(const std::vector<NamedCount>& counts, const std::string& 
 TEST_F(WatchdogFeedTest, AtTheEndWhatWaitsForNamesIsCountedInstead) {
   const auto session = StartStuck();
   ASSERT_TRUE(session);
-  while (pipeline_.samples().requested.off_cpu + pipeline_.samples().background.off_cpu < 100)
-    std::this_thread::yield();
+  ASSERT_TRUE(Eventually([this] {
+    const auto samples = pipeline_.samples();
+    return samples.requested.off_cpu + samples.background.off_cpu >= 100;
+  }));
   pipeline_.FinishWithin(std::chrono::nanoseconds(0));
   ASSERT_TRUE(session->BeginEnd());
   pipeline_.End(session);

@@ -3,17 +3,16 @@
 #include <signal.h>
 
 #include <algorithm>
-#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "tests/e2e/running_daemon.h"
+#include "tests/support/eventually.h"
 #include "tests/support/interpreters.h"
 #include "tests/support/paths.h"
 
@@ -68,7 +67,7 @@ class DumpTest : public RunningDaemonTest {
     auto program = testing::Subprocess::Start(command, options_);
     ASSERT_TRUE(program.ok());
     const auto line = program->ReadLine();
-    ASSERT_TRUE(line.ok());
+    ASSERT_TRUE(line.ok()) << line.error().message;
     truth_ = json::parse(*line)["threads"];
     program_.emplace(std::move(*program));
   }
@@ -299,7 +298,10 @@ class PythonDumpTest : public DumpTest, public ::testing::WithParamInterface<int
     program_->WriteInput(std::string(waiters, 'x'));
     for (const json& place : truth_) {
       if (place["wait"] != "gil") continue;
-      while (SyscallOf(program_->pid(), place["tid"]) != "202") std::this_thread::yield();  // futex
+      const auto waits = [&] {
+        return SyscallOf(program_->pid(), place["tid"]) == "202";
+      };  // futex
+      ASSERT_TRUE(test::Eventually(waits)) << place;
     }
   }
 
@@ -340,8 +342,8 @@ TEST_P(PythonDumpTest, ShowsWhoHoldsTheGilAndWhoWaitsForIt) {
     std::ofstream(File("taken")) << '\0';
     ASSERT_NO_FATAL_FAILURE(StartProgram(
         {interpreter, test::SourceDirectory() + "/tests/e2e/dump/threads.py", File("taken")}));
-    while (ReadFile(File("taken")).front() == '\0') std::this_thread::yield();
-    LetWaitersWantTheGil();
+    ASSERT_TRUE(test::Eventually([this] { return ReadFile(File("taken")).front() != '\0'; }));
+    ASSERT_NO_FATAL_FAILURE(LetWaitersWantTheGil());
     const json process = DumpWithStackOf(truth_.back()["tid"]);
     Check(process);
     EXPECT_EQ(process["gil_waiters"], 2);

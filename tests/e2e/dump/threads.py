@@ -49,12 +49,19 @@ def holder():
     enter(holds_the_gil, "")
 
 
+def until(condition, what):
+    end = time.monotonic() + 60
+    while not condition():
+        if time.monotonic() > end:
+            sys.exit("not within a minute: " + what)
+        time.sleep(0.001)
+
+
 def start(function, wait):
     before = len(places)
     thread = threading.Thread(target=enter, args=(function, wait), daemon=True)
     thread.start()
-    while len(places) == before:
-        time.sleep(0.001)
+    until(lambda: len(places) > before, function.__name__ + " has begun")
     return thread
 
 
@@ -80,8 +87,7 @@ start(sleeps, "sleep")
 start(wants_the_lock, "lock")
 for _ in range(WAITERS):
     start(wants_the_gil, "gil")
-while not all_wait():
-    pass
+until(all_wait, "all threads wait")
 # From now on no thread requests the GIL from its holder.
 sys.setswitchinterval(1000)
 holder()
