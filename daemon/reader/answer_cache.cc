@@ -23,6 +23,9 @@ constexpr std::int64_t kFormat = 1;
 constexpr int kShortBusyMs =
     5;  // other daemons write for a moment only; what they hold up is no loss
 constexpr std::uint64_t kPageBytes = 4096;
+// A daemon that begins at the same time makes the same file: that takes longer, once.
+constexpr std::chrono::milliseconds kRetryOpen{20};
+constexpr int kMaxOpens = 250;
 constexpr std::chrono::milliseconds kGather{300};  // writes that follow each other are one
 constexpr const char* kSetUp =
     "PRAGMA journal_mode = WAL;"
@@ -217,7 +220,7 @@ void AnswerCache::SetTrouble(std::string why) {
 void AnswerCache::Run(const std::stop_token& stop) {
   ::pthread_setname_np(::pthread_self(), "profd-cache");
   const Heartbeat::Working working(beat_);
-  std::optional<File> file = Open();
+  std::optional<File> file = Open(stop);
   std::unique_lock lock(mutex_);
   const auto any_question = [this] { return !questions_.empty(); };
   for (;;) {
@@ -232,8 +235,8 @@ void AnswerCache::Run(const std::stop_token& stop) {
     if (!puts.empty()) queued_bytes_ = 0;
     busy_ = !puts.empty();
     lock.unlock();
-    for (const auto& question : questions) question->answer = Answer(file, question->key);
-    if (!puts.empty()) Write(file, puts);
+    for (const auto& question : questions) question->answer = Answer(file, question->key, stop);
+    if (!puts.empty()) Write(file, puts, stop);
     lock.lock();
     for (const auto& question : questions) question->done = true;
     late_ = false;
@@ -241,11 +244,17 @@ void AnswerCache::Run(const std::stop_token& stop) {
     done_.notify_all();
   }
   lock.unlock();
-  if (file && file->has_used()) Write(file, {});
+  if (file && file->has_used()) Write(file, {}, stop);
 }
 
-std::optional<AnswerCache::File> AnswerCache::Open() {
+std::optional<AnswerCache::File> AnswerCache::Open(const std::stop_token& stop) {
   auto file = File::Open(settings_);
+  for (int opens = 1; !file && file.error().code == ErrorCode::kUnavailable && opens < kMaxOpens &&
+                      !stop.stop_requested();
+       ++opens) {
+    std::this_thread::sleep_for(kRetryOpen);
+    file = File::Open(settings_);
+  }
   if (!file && file.error().code == ErrorCode::kCorrupt) {
     File::Remove(settings_.path);
     file = File::Open(settings_);
@@ -255,15 +264,16 @@ std::optional<AnswerCache::File> AnswerCache::Open() {
   return std::nullopt;
 }
 
-std::optional<std::string> AnswerCache::Answer(std::optional<File>& file, const std::string& key) {
+std::optional<std::string> AnswerCache::Answer(std::optional<File>& file, const std::string& key,
+                                               const std::stop_token& stop) {
   if (!file) return std::nullopt;
   auto found = file->Find(key);
   if (found) return *std::move(found);
-  if (found.error().code == ErrorCode::kCorrupt) Renew(file);
+  if (found.error().code == ErrorCode::kCorrupt) Renew(file, stop);
   return std::nullopt;
 }
 
-void AnswerCache::Write(std::optional<File>& file, const Puts& puts) {
+void AnswerCache::Write(std::optional<File>& file, const Puts& puts, const std::stop_token& stop) {
   const auto written = [&]() -> Result<void> {
     if (!file) return Error{ErrorCode::kUnavailable, "there is no file", ""};
     auto transaction = Transaction::Begin(file->database(), true);
@@ -272,16 +282,16 @@ void AnswerCache::Write(std::optional<File>& file, const Puts& puts) {
     for (const auto& [key, bytes] : puts) PROFD_TRY(file->Put(key, bytes));
     return transaction->Commit();
   }();
-  if (!written && written.error().code == ErrorCode::kCorrupt) Renew(file);
+  if (!written && written.error().code == ErrorCode::kCorrupt) Renew(file, stop);
   const std::scoped_lock lock(mutex_);
   (written ? counters_.kept : counters_.dropped).Add(puts.size());
 }
 
 // A damaged file is given up: all in it can be read again.
-void AnswerCache::Renew(std::optional<File>& file) {
+void AnswerCache::Renew(std::optional<File>& file, const std::stop_token& stop) {
   file.reset();
   File::Remove(settings_.path);
-  file = Open();
+  file = Open(stop);
 }
 
 }  // namespace profd::reader

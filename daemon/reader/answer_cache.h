@@ -84,11 +84,11 @@ class AnswerCache {
 
   [[nodiscard]] std::string FullKey(const AnswerKey& key) const;
   void Run(const std::stop_token& stop);
-  [[nodiscard]] std::optional<File> Open();
-  [[nodiscard]] std::optional<std::string> Answer(std::optional<File>& file,
-                                                  const std::string& key);
-  void Write(std::optional<File>& file, const Puts& puts);
-  void Renew(std::optional<File>& file);
+  [[nodiscard]] std::optional<File> Open(const std::stop_token& stop);
+  [[nodiscard]] std::optional<std::string> Answer(std::optional<File>& file, const std::string& key,
+                                                  const std::stop_token& stop);
+  void Write(std::optional<File>& file, const Puts& puts, const std::stop_token& stop);
+  void Renew(std::optional<File>& file, const std::stop_token& stop);
   void SetTrouble(std::string why);
 
   const AnswerCacheSettings settings_;

@@ -13,6 +13,7 @@ Error ErrorFromSqlite(sqlite3* connection, std::string_view context) {
     error.hint = "make room on its disk; what was stored before is still there";
   }
   if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB) error.code = ErrorCode::kCorrupt;
+  if (code == SQLITE_BUSY) error.code = ErrorCode::kUnavailable;
   if (code == SQLITE_PERM || code == SQLITE_READONLY || code == SQLITE_AUTH)
     error.code = ErrorCode::kPermissionDenied;
   return error;

@@ -29,6 +29,7 @@ int main(void) {
 """
 HOST = os.uname().nodename
 NANOSECOND = 1_000_000_000
+NO_DATA = 3  # exit code of profctl
 
 
 def utc(unix_ns):
@@ -448,15 +449,18 @@ class OnWhom(WithStore):
 
     def test_a_fleet_says_what_its_host_says(self):
         self.keep()
-        # A host that is busy enough loses the samples of a whole run; then it is done again.
+        # A host that is busy enough loses the samples of a whole run, or its windows; then it is done again.
         for _ in range(3):
             times = self.run_chain()
             host = self.profctl("waits", *times, "--exe", self.CHAIN, "-f", "json")
+            if host.returncode == NO_DATA:
+                continue
             self.assertEqual(host.returncode, 0, host.stderr)
             of_host = self.waits(host.stdout)
             if of_host["chain-a", "lock", "chain-b"] and "[waits for chain-c];[timer]" in self.profctl(
                     "query", *times, "--exe", self.CHAIN, "--on-whom", "-f", "folded").stdout:
                 break
+        self.assertEqual(host.returncode, 0, host.stderr)
         whole = self.fleet("waits", "--host", HOST, *times, "-f", "json")
         of_fleet = self.waits(whole.stdout)
         self.assertEqual(of_fleet, of_host)

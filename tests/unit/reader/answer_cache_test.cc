@@ -10,6 +10,7 @@
 #include <string>
 
 #include "daemon/base/sqlite/database.h"
+#include "tests/support/eventually.h"
 #include "tests/support/temp_folder.h"
 
 namespace profd::reader {
@@ -31,7 +32,7 @@ class AnswerCacheTest : public testing::Test {
   // A host may be slow; the cache must not be.
   static std::optional<std::string> Find(AnswerCache& cache, const AnswerKey& key) {
     std::optional<std::string> answer;
-    for (int left = 100; left > 0 && !answer; --left) answer = cache.Find(key);
+    (void)test::Eventually([&] { return (answer = cache.Find(key)).has_value(); });
     return answer;
   }
 
