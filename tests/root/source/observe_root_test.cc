@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <iterator>
 #include <map>
 #include <string>
 #include <string_view>
@@ -187,6 +189,13 @@ TEST_P(ObserveTest, ClocksOfShortLivesAreWhole) {
       thread.join();
       cpu_ns += spun_ns;
     }
+    // A thread that is joined may still be on its way out. Its end is reported before it leaves
+    // /proc.
+    const auto is_alone = [] {
+      const std::filesystem::directory_iterator threads("/proc/self/task");
+      return std::distance(threads, std::filesystem::directory_iterator()) == 1;
+    };
+    (void)test::Eventually(is_alone);
     strings.Say({cpu_ns});
     strings.Wait();
   });
