@@ -158,9 +158,9 @@ class Reading {
   }
 
   void TakeMethodName(const toml::node& node, MethodRule& rule) {
-    static const RE2 kName("~?[A-Za-z_][A-Za-z0-9_]*", PatternOptions());
+    static const RE2 function_name("~?[A-Za-z_][A-Za-z0-9_]*", PatternOptions());
     rule.name = TextOf("name", node);
-    if (node.is_string() && !RE2::FullMatch(rule.name, kName))
+    if (node.is_string() && !RE2::FullMatch(rule.name, function_name))
       problems_.Add(node, "name is '" + rule.name + "'; it must be that of a function alone");
   }
 
