@@ -173,7 +173,7 @@ class Spinning(RunningProfd):
         self.addCleanup(spins.wait)
         self.addCleanup(spins.kill)
         # It is without a CPU, or its stack has no names yet, in some dumps of a host that is busy.
-        for _ in range(50):
+        for _ in range(400):
             done = self.profctl("dump", "-p", str(spins.pid), "--json")
             self.assertEqual(done.returncode, 0, done.stderr)
             thread, = json.loads(done.stdout)["processes"][0]["threads"]
