@@ -101,9 +101,10 @@ TEST_F(NoRulesTest, DoctorAndSymbolsSayWhyItHasNone) {
       arguments.insert(arguments.end(), {"--host", host_, "-p", pid_, "--json"});
       return nlohmann::json::parse(Profctl(arguments).out, nullptr, false);
     };
-    nlohmann::json row;
+    nlohmann::json row = nlohmann::json::object();
     ASSERT_TRUE(test::Eventually([&] {  // once its tables have been requested
-      for (const auto& module : json_of({"symbols", "-d", "0.5"})["modules"])
+      const auto symbols = json_of({"symbols", "-d", "0.5"});
+      for (const auto& module : symbols["modules"])
         if (module["path"] == path) row = module;
       return row.value("code_bare_bytes", 0) > 0;
     })) << row;
@@ -114,7 +115,8 @@ TEST_F(NoRulesTest, DoctorAndSymbolsSayWhyItHasNone) {
               !is_stripped)
         << row;
     std::string found;
-    for (const auto& check : json_of({"doctor"})["checks"])
+    const auto doctor = json_of({"doctor"});
+    for (const auto& check : doctor["checks"])
       if (check["check"] == "code") found = check["found"];
     EXPECT_THAT(found, HasSubstr("without unwind information has rules made from the code; most"));
     Stop(*daemon);

@@ -296,10 +296,12 @@ TEST_F(SymbolsTest, CodeMadeAtRunTimeThatNothingListsHasARowForEachFunction) {
     if (format != "table") arguments.insert(arguments.end(), {"-f", format});
     const std::string rows = Profctl(arguments).out;
     for (const auto& [name, place] : functions) EXPECT_EQ(CountOf(rows, name), 1u) << rows;
-    EXPECT_EQ(CountOf(rows, "[unknown"), 0u) << rows;
+    EXPECT_EQ(CountOf(rows, "[unknown "), 0u) << rows;  // an address without a function
   }
   const std::string top = Profctl({"top", "-p", pid_, "-n", "1", "-i", "1", "--functions"}).out;
-  for (const auto& [name, place] : functions) EXPECT_EQ(CountOf(top, name), 1u) << top;
+  // The middle of long names is left out.
+  for (const auto& [name, place] : functions)
+    EXPECT_EQ(CountOf(top, name.substr(name.find("!fn_"))), 1u) << top;
 }
 
 TEST_F(SymbolsTest, ReplaysSayTheSame) {
