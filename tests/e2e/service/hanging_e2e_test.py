@@ -134,7 +134,10 @@ class Hanging(RunningProfd):
             self.assertLess(time.monotonic(), until, self.log())
             time.sleep(0.1)
         self.assertEqual(get(health), (200, "ok\n"))
-        self.assertIn(f"{its_path}: does not answer, tried", self.profctl("doctor").stdout)
+        # One of what cannot be read, and how many more there are.
+        checks = {check["check"]: check for check in json.loads(self.profctl("doctor", "--json").stdout)["checks"]}
+        self.assertEqual(checks["readers"]["verdict"], "warn")
+        self.assertIn("does not answer, tried", checks["readers"]["found"])
         self.end(daemon)
         self.assertEqual(daemon.returncode, 0)
 
