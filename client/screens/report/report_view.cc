@@ -83,11 +83,14 @@ std::string StepCell(const ReportTable& table, const ReportRow& row) {
   return (rough ? "~" : "") + FormatDuration(table.StepNs(row));
 }
 
-// "a step is the mean of 120 by train (train.py)"; "": none are known.
+// "a step is the mean of 120 by Optimizer.step#Adam.step", or by train (train.py), if the program
+// does not say where they are; "": none are known.
 std::string StepsText(const ReportTable& table) {
   if (table.steps == nullptr) return "";
   return "a step is the mean of " + std::string(table.steps->rough() ? "~" : "") +
-         FormatCount(table.steps->steps()) + " by " + SourceName(*table.steps) + "\n";
+         FormatCount(table.steps->steps()) + " by " +
+         (table.steps->said_by.empty() ? table.steps->function : SafeName(table.steps->said_by)) +
+         "\n";
 }
 
 // How much of the work has an operator; "" for other keys.
