@@ -101,6 +101,11 @@ class WithStore(ExportingProfd):
         self.assertEqual(hours[0]["folded"], hours[0]["all"])
         return clocks
 
+    def check_all_is_there(self):
+        self.check_store()
+        self.check_none_is_missing()
+        self.assertEqual(self.gaps(), {})
+
     def check_none_is_missing(self):
         """Every window that the export to files has is in the store: a busy host loses some before either has them."""
         stored = {int(row["begin"]) for row in self.store.rows("SELECT toUnixTimestamp(time) AS begin FROM host_window")}
@@ -201,9 +206,7 @@ class Failures(WithStore):
         seen = int(time.time())
         self.store = Store(self.path("clickhouse"), port)
         self.await_windows(1, above=seen)
-        self.check_store()
-        self.check_none_is_missing()
-        self.assertEqual(self.gaps(), {})
+        self.check_all_is_there()
 
     def test_a_server_that_stands_still_gets_all_once(self):
         self.start_store()
@@ -218,9 +221,7 @@ class Failures(WithStore):
         finally:
             os.kill(self.store.process.pid, signal.SIGCONT)
         self.await_windows(1, above=seen)
-        self.check_store()
-        self.check_none_is_missing()
-        self.assertEqual(self.gaps(), {})
+        self.check_all_is_there()
 
     def test_a_server_whose_disk_is_full_is_waited_for(self):
         self.start_store()
@@ -229,9 +230,7 @@ class Failures(WithStore):
         self.export(self.clickhouse(), self.files())
         self.await_true(lambda: "Code: 243" in self.said()["last_error"], "the full disk is said")
         self.await_windows(3)
-        self.check_store()
-        self.check_none_is_missing()
-        self.assertEqual(self.gaps(), {})
+        self.check_all_is_there()
         self.assertEqual(self.said()["last_error"], "")
 
     def test_after_a_start_stacks_of_before_do_not_come_again(self):
