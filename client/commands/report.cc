@@ -265,7 +265,7 @@ Result<void> ReportVerb::TakeForm(ReportQuestion& question) const {
 
 Result<void> ReportVerb::TakeSteps(ReportQuestion& question) const {
   const std::string& step = source().sampling.step;
-  const bool steps = question.NeedsSteps() || question.LikesSteps();
+  const bool steps = question.NeedsSteps() || question.ShowsStepsIfAny();
   const bool watched = steps || question.exact;  // what --step names
   for (const auto& [option, value, fits] : {std::tuple("--loop", raw_.loop, steps),
                                             {"--step-name", raw_.step_name, steps},

@@ -25,8 +25,8 @@ constexpr std::array kWhole{
     std::pair{"read_overflow_mode", "throw"},     std::pair{"result_overflow_mode", "throw"},
     std::pair{"set_overflow_mode", "throw"},      std::pair{"sort_overflow_mode", "throw"},
     std::pair{"timeout_overflow_mode", "throw"},  std::pair{"transfer_overflow_mode", "throw"}};
-// Those that not every server knows: one that does not know them does not cut off by them.
-constexpr std::array kWholeToday{std::pair{"limit", "0"}, std::pair{"offset", "0"},
+// Those that older servers lack: they do not cut off by them.
+constexpr std::array kWholeNewer{std::pair{"limit", "0"}, std::pair{"offset", "0"},
                                  std::pair{"read_overflow_mode_leaf", "throw"},
                                  std::pair{"timeout_overflow_mode_leaf", "throw"}};
 constexpr int kUnknownSetting = 115;
@@ -83,7 +83,7 @@ Result<std::string> FleetDatabase::Select(const std::string& sql,
   const auto run = [&] {
     std::map<std::string, std::string> settings = parameters;
     settings.insert(kWhole.begin(), kWhole.end());
-    if (knows_today_) settings.insert(kWholeToday.begin(), kWholeToday.end());
+    if (knows_newer_) settings.insert(kWholeNewer.begin(), kWholeNewer.end());
     // Not a setting. The status is sent when the answer is complete: else an error behind the
     // first rows would come behind a status of 200, as if it were rows.
     settings.emplace("wait_end_of_query", "1");
@@ -94,7 +94,7 @@ Result<std::string> FleetDatabase::Select(const std::string& sql,
                         .is_cancelled = options_.is_cancelled});
   };
   ClickHouseAnswer answer = run();
-  if (answer.failure.code == kUnknownSetting && std::exchange(knows_today_, false)) answer = run();
+  if (answer.failure.code == kUnknownSetting && std::exchange(knows_newer_, false)) answer = run();
   if (options_.is_cancelled && options_.is_cancelled())
     return Error{ErrorCode::kUnavailable, "", ""};
   if (answer.ok()) return std::move(answer.body);

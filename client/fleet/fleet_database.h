@@ -39,7 +39,7 @@ class FleetDatabase {
 
   const Options options_;
   ClickHouseClient client_;
-  bool knows_today_ = true;  // the server has not refused the settings that are not of every one
+  bool knows_newer_ = true;  // the server has not refused the settings that older ones lack
 };
 
 }  // namespace profd::client

@@ -199,8 +199,8 @@ Result<Report> ProfileReportOf(const std::string& file, const std::string& forma
 
 Result<ReportSubject> RestrictTo(const ReportQuestion& question, v1::Profile profile) {
   ReportSubject subject;
-  const bool likes = question.LikesSteps() && profile.operators_size() != 0;
-  if (question.NeedsSteps() || likes) {
+  const bool optional = question.ShowsStepsIfAny() && profile.operators_size() != 0;
+  if (question.NeedsSteps() || optional) {
     auto steps = FindProgramSteps(profile, question.step_choice);
     if (!steps && (question.NeedsSteps() || question.step_choice.IsNamed())) return steps.error();
     if (steps) subject.steps = *std::move(steps);

@@ -44,7 +44,7 @@ struct ReportQuestion {
            std::ranges::any_of(keys, [](const ReportKeyRef& key) { return key->by_steps; });
   }
   // By operator or phase: what they take in a step, where there are any.
-  [[nodiscard]] bool LikesSteps() const {
+  [[nodiscard]] bool ShowsStepsIfAny() const {
     return keys.size() == 1 && keys.front()->by_operators && !counters;
   }
 };

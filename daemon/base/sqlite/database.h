@@ -111,7 +111,8 @@ class Transaction {
   Database* database_;
 };
 
-// kExhausted: no space; kCorrupt: damaged, or no database; else kIo.
+// kExhausted: no space; kCorrupt: damaged, or no database; kUnavailable: another connection has
+// locked it; kPermissionDenied; else kIo.
 [[nodiscard]] Error ErrorFromSqlite(sqlite3* connection, std::string_view context);
 
 }  // namespace profd

@@ -74,10 +74,10 @@ TEST(ReportVerbTest, TreesAndAnnotationsStandInThePlaceOfATable) {
   EXPECT_TRUE(OfFile({"--filter", "step = 3", "--step-name", "a"}).output.question.NeedsSteps());
   const ReportQuestion of_operators =
       OfFile({"--by", "operator", "--step", "label:epoch"}).output.question;
-  EXPECT_TRUE(of_operators.LikesSteps());
+  EXPECT_TRUE(of_operators.ShowsStepsIfAny());
   EXPECT_FALSE(of_operators.NeedsSteps());
   EXPECT_EQ(of_operators.step_choice.source, "label:epoch");
-  EXPECT_FALSE(OfFile({"--by", "operator,thread"}).output.question.LikesSteps());
+  EXPECT_FALSE(OfFile({"--by", "operator,thread"}).output.question.ShowsStepsIfAny());
   EXPECT_EQ(Refused({"report", "1", "--loop", "train"}).message, "--loop is for steps");
   EXPECT_EQ(Refused({"report", "1", "--steps", "--sort", "self"}).message,
             "--sort is for tables by one key");
